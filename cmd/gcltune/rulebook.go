@@ -112,6 +112,10 @@ func alikeRanks(of []point, coll string, counts []int, i int,
 			if at < 0 {
 				break
 			}
+			if slices.Contains(without, rules[at].way) { // it is taken without a rule, and cannot be
+				rules = nil
+				break
+			}
 			without = append(without, rules[at].way)
 			rules = choose(of, without)
 		}

@@ -25,13 +25,13 @@ func TestSeveral(t *testing.T) {
 		at(4, 1<<10, "recursive_doubling 10, direct 20, broadcast 5"),
 		at(4, 64<<10, "recursive_doubling 10, direct 9, broadcast 5"),
 		at(4, 128<<10, "recursive_doubling 10, direct 9, broadcast 5, swing 1"),
-		at(4, 1<<20, "recursive_doubling 10, direct 9, broadcast 9"),
+		at(4, 1<<20, "recursive_doubling 10, broadcast 9"), // without what auto takes
 		at(4, 2<<20, "recursive_doubling 10, direct 9, broadcast 1"))
 	slow := of("slow", at(4, 8, "recursive_doubling 100, direct 60, broadcast 90"),
 		at(4, 1<<10, "recursive_doubling 100, direct 60, broadcast 70"),
 		at(4, 64<<10, "recursive_doubling 100, direct 90, broadcast 60 70 65"),
 		at(4, 128<<10, "recursive_doubling 100, direct 90, broadcast 45, swing 10"),
-		at(4, 1<<20, "recursive_doubling 100, direct 90, broadcast 10"),
+		at(4, 1<<20, "recursive_doubling 100, broadcast 10"),
 		at(4, 2<<20, "recursive_doubling 100, direct 90, broadcast 10"), at(4, 4<<20, "direct 1"))
 	got, err := tableOf([]samples{fast, slow})
 	const heading = `# What is faster on each of several machines, 1.3 times and beyond the spread, than what auto takes without

@@ -56,11 +56,12 @@ func (s *samples) at(as point) *point {
 // gaining are the rules of points that differ in size only, smaller ones first, of all ways but some: those that gain at
 // sizes on end, what gains most first.
 func gaining(all []samples, of []point, without []string) (out []choice) {
-	usual := make([]string, len(of)) // by size, what is taken without a rule
-	gains := map[string][]float64{}  // by way and size: the least of all machines, 0 where one does not gain
+	usual := make([]string, len(of))    // by size, what is taken without a rule
+	measured := make([]string, len(of)) // and what stands for it among the ways
+	gains := map[string][]float64{}     // by way and size: the least of all machines, 0 where one does not gain
 	var names []string
 	for i, p := range of {
-		usual[i] = all[0].usual(p)
+		usual[i], measured[i] = all[0].usual(p)
 		for _, t := range p.Ways {
 			if slices.Contains(without, t.Way) {
 				continue
@@ -68,7 +69,7 @@ func gaining(all []samples, of []point, without []string) (out []choice) {
 			if gains[t.Way] == nil {
 				gains[t.Way], names = make([]float64, len(of)), append(names, t.Way)
 			}
-			gains[t.Way][i] = leastOf(all, p, t.Way, usual[i])
+			gains[t.Way][i] = leastOf(all, p, t.Way, measured[i])
 		}
 	}
 	taken := make([]string, len(of)) // by size, "" where there is no rule
@@ -96,7 +97,7 @@ func gaining(all []samples, of []point, without []string) (out []choice) {
 		}
 		says := "as without a rule"
 		if ruled {
-			says = said(all, p, way, usual[i])
+			says = said(all, p, way, measured[i])
 		}
 		out, now = append(out, choice{from, way, says}), way
 	}
@@ -157,22 +158,22 @@ var links = map[string]func() methods.Tuning{
 	"tcp": methods.SocketLinks, "unix": methods.SocketLinks, "mpi": methods.EngineLinks,
 }
 
-// usual is the way that auto takes without a rule at a point of the samples: the one of its ways that makes the same
-// calls.
-func (s *samples) usual(p point) string {
-	coll, known := collectiveNamed(p.Collective)
-	usual := shapeOfWay(methods.Direct.String()+"/"+gcl.Syncful.String(), coll, p.N) // one pass over peer memory
+// usual is the way that auto takes without a rule at a point of the samples, and the one that was measured of those that
+// make the same calls: "" if none was.
+func (s *samples) usual(p point) (way, measured string) {
+	coll, _ := collectiveNamed(p.Collective)
+	way = methods.Direct.String() + "/" + gcl.Syncful.String() // one pass over peer memory
 	if tuning := links[s.Transport]; tuning != nil {
 		t := tuning()
-		usual = shapeOfWay(t.ByLinks(&methods.Case{Collective: schedule.Collective(coll), Ranks: p.N,
-			Bytes: int64(p.Size)}).String(), coll, p.N)
+		way = t.ByLinks(&methods.Case{Collective: schedule.Collective(coll), Ranks: p.N, Bytes: int64(p.Size)}).String()
 	}
+	shape := shapeOfWay(way, coll, p.N)
 	for _, t := range p.Ways {
-		if known && usual != nil && equal(shapeOfWay(t.Way, coll, p.N), usual) {
-			return t.Way
+		if shape != nil && equal(shapeOfWay(t.Way, coll, p.N), shape) {
+			return way, t.Way
 		}
 	}
-	return ""
+	return way, ""
 }
 
 func equal(a, b *shape) bool { return a != nil && *a == *b }
