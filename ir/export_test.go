@@ -11,3 +11,6 @@ var SumOf = sumOf
 
 // MostKept is the option that sets differ.mostKept.
 func MostKept(n int) AutodiffOption { return func(d *differ) { d.mostKept = n } }
+
+// RandomProgram is a program of newRandomProgram, with choices.
+func RandomProgram(seed uint64) *Program { return newRandomProgram(seed, true).Program }

@@ -529,12 +529,12 @@ func besideProgram() *ir.Program {
 // and wait all is alive that the started graph works on, scratch memory is there twice, and its code is live.
 func TestStartReport(t *testing.T) {
 	p := besideProgram()
-	golden(t, "beside.txt", p.String())
-	golden(t, "beside.svg", draw(t, p.Main()))
+	unchanged(t, "beside.txt", p.String())
+	unchanged(t, "beside.svg", draw(t, p.Main()))
 	s := newSession(t, p)
-	golden(t, "beside_code.txt", s.CodeReport().String())
+	unchanged(t, "beside_code.txt", s.CodeReport().String())
 	r := s.Report()
-	golden(t, "beside_report.txt", r.String())
+	unchanged(t, "beside_report.txt", r.String())
 	if r.Scratch != 128+256 || r.Peak != r.Arena+r.Scratch {
 		t.Errorf("scratch %d of %d, want 384", r.Scratch, r.Peak)
 	}

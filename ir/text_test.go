@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files; commit only what you understand")
 
 // golden compares text with a file, but for the numbers of lines.
-func golden(t *testing.T, name, got string) {
+func unchanged(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	got = regexp.MustCompile(`(_test\.go):\d+`).ReplaceAllString(got, "$1:#")
@@ -38,12 +38,12 @@ func golden(t *testing.T, name, got string) {
 
 // TestProgramString compares programs as text.
 func TestProgramString(t *testing.T) {
-	golden(t, "perceptron.txt", perceptron().String())
-	golden(t, "oddities.txt", oddities().String())
+	unchanged(t, "perceptron.txt", perceptron().String())
+	unchanged(t, "oddities.txt", oddities().String())
 	broken := ir.New(1)
 	broken.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		return []*ir.Tensor{ir.ToyAdd(in[0], in[1]), in[0]}
 	}, f32(2), f32(3))
-	golden(t, "broken.txt", broken.String())
-	golden(t, "empty.txt", ir.New(3).String())
+	unchanged(t, "broken.txt", broken.String())
+	unchanged(t, "empty.txt", ir.New(3).String())
 }

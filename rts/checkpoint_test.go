@@ -64,7 +64,8 @@ func TestCheckpoint(t *testing.T) {
 			}
 			got := m.train(t, before, after)
 			if replicas == 4 {
-				equalOutcome(t, got, outcome{all.losses[before:], all.norms[before:], all.params})
+				equalOutcome(t, got, outcome{losses: all.losses[before:], norms: all.norms[before:],
+					params: all.params})
 				return
 			}
 			for i, v := range got.losses { // the replicas' sums are of other numbers of samples

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gogcl.dev/internal/golden"
 	"gogcl.dev/ir"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
@@ -267,7 +268,7 @@ func byTrainer(t *testing.T, model []randomLayer, replicas, steps int, s rts.Sha
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 	main.HostStore(loss, step.Outputs[0])
 	session := newSession(t, p)
-	var out outcome
+	out := outcome{program: fmt.Sprintf("%v%v\n%v\n", p, session.Report(), session.CodeReport())}
 	for range steps {
 		got, err := session.Run(t.Context(), nil)
 		if err != nil {
@@ -290,13 +291,14 @@ func byTrainer(t *testing.T, model []randomLayer, replicas, steps int, s rts.Sha
 }
 
 // TestRandomModels compares a Trainer with a plain program: sums are added in another order, so losses and parameters
-// may differ in their last places.
+// may differ in their last places. Its programs are held against what they were.
 func TestRandomModels(t *testing.T) {
 	const steps = 3
 	models := 150
 	if testing.Short() {
 		models = 30
 	}
+	programs, missing := map[string]string{}, 0 // by thirty seeds, and how many a pattern of -run leaves out
 	for seed := range uint64(models) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		model := randomModel(r)
@@ -319,9 +321,12 @@ func TestRandomModels(t *testing.T) {
 		if r.IntN(5) == 0 {
 			storage = remote.Dir(t.TempDir())
 		}
+		missing++
 		t.Run(fmt.Sprintf("seed=%d/n=%d/over=%d", seed, replicas, s.Over), func(t *testing.T) {
+			missing--
 			want := plainly(t, model, replicas, steps)
 			got := byTrainer(t, model, replicas, steps, s, trainer, storage)
+			programs[fmt.Sprint("models-", seed/30)] += got.program
 			near := func(what string, got, want []float32, within float64) {
 				for i, w := range want {
 					if !(math.Abs(float64(got[i]-w)) <= within*(1+math.Abs(float64(w)))) {
@@ -335,5 +340,8 @@ func TestRandomModels(t *testing.T) {
 				near(fmt.Sprint("parameter ", i), got.params[i], want.params[i], 1e-3)
 			}
 		})
+	}
+	if !testing.Short() && missing == 0 {
+		golden.Hashes(t, "programs.txt", programs)
 	}
 }

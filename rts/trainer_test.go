@@ -159,6 +159,7 @@ func (m *model) batch(t testing.TB, step int) (images, labels *tensor.Tensor) {
 type outcome struct {
 	losses, norms []float32
 	params        [][]float32
+	program       string // as text, with where everything lies
 }
 
 // alike is one number for every replica.

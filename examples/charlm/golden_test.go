@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"gogcl.dev/internal/golden"
+	"gogcl.dev/ir"
+)
+
+// TestProgramsStay holds the programs that train, evaluate and generate against what they were.
+func TestProgramsStay(t *testing.T) {
+	onNumbers(t)
+	texts := map[string]string{}
+	keep := func(name string, s *ir.Session) {
+		texts[name] = fmt.Sprintf("%v%v\n%v", s.Program(), s.Report(), s.CodeReport())
+	}
+	for name, w := range map[string]way{"one": {replicas: 1}, "two": {replicas: 2}, "whole": {replicas: 2, whole: true},
+		"clipped": {replicas: 4, clip: 1}, "overlap": {replicas: 2, overlap: true, finite: true},
+		"one-bucket": {replicas: 2, bucket: 1 << 20}} {
+		tr, err := newTrainer(w, tiny, 4, 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		keep("train-"+name, tr.session)
+		if err := tr.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	g, err := newGenerator(tiny, tinyValues(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep("generate", g.session)
+	e, err := newEvaluator(tiny, tinyValues(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep("evaluate", e.session)
+	g.close()
+	e.close()
+	golden.Hashes(t, "programs.txt", texts)
+}
