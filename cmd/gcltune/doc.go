@@ -26,9 +26,10 @@
 // measured once it is an error. The files of -table and -samples are written when all has been measured, whole or not
 // at all.
 //
-// Without both it prints a line for each point when its number of replicas is done: auto, the fastest way, their
-// ratio, and how far the runs of auto are apart (A/A). In the end it prints, for each number of replicas and for all,
-// at how many points auto is within A/A or 5 % of the fastest, and the geometric mean of the ratios.
+// Without both it prints a line for each point when its number of replicas is done: auto, the best way, their ratio,
+// and how far the runs of auto are apart (A/A). The best way is the one that was the fastest in the odd passes, and the
+// times are those of the even ones: the fastest of twenty was lucky too. In the end it prints, for each number of
+// replicas and for all, at how many points auto is within A/A or 5 % of the best, and the geometric mean of the ratios.
 //
 // Before anything is measured the system is asked for the buffers of the largest size, as by gclperf. The exit code is
 // 0, or 1 when a value was wrong or a collective or a process failed, 2 when the flags are wrong or ask for more memory

@@ -195,12 +195,15 @@ func TestRanksFor(t *testing.T) {
 // TestJudge: what a sweep says of a point.
 func TestJudge(t *testing.T) {
 	for ways, want := range map[string]string{
-		"auto 1, again 1, direct 2":               "broadcast 1 1.00 0.00 true",
-		"auto 1, again 1.1, broadcast 0.5":        "broadcast 1 1.00 1.20 true",
-		"auto 1, again 1, direct 0.96":            "direct 0.96 1.04 0.00 true",
-		"auto 1, again 1, direct 0.9":             "direct 0.9 1.11 0.00 false",
-		"auto 1, again 1.2, direct 1":             "direct 1 1.10 0.20 true",
-		"auto 1 2 1, again 1 1 3, direct 0.5 0.8": "direct 0.65 1.54 0.00 false",
+		"auto 1, again 1, direct 2":                "broadcast 1 1.00 0.00 true",
+		"auto 1, again 1.1, broadcast 0.5":         "broadcast 1 1.00 1.20 true",
+		"auto 1, again 1, direct 0.96":             "direct 0.96 1.04 0.00 true",
+		"auto 1, again 1, direct 0.9":              "direct 0.9 1.11 0.00 false",
+		"auto 1, again 1.2, direct 1":              "direct 1 1.10 0.20 true",
+		"auto 1 2 1, again 1 1 3, direct 0.5 0.8":  "direct 0.8 1.88 1.00 true",
+		"auto 1 1, again 1 1, direct 0.5 1.5":      "direct 1.5 0.67 0.00 true", // which was lucky once
+		"auto 1 1, again 1 1, direct 1.5 0.5":      "broadcast 1 1.00 0.00 true",
+		"auto 1 1 1, again 1 1 1, direct 2 0.8 .1": "broadcast 1 1.00 0.00 true",
 	} {
 		p := at(2, 8, ways)
 		p.Ways[0].Takes = "broadcast"
