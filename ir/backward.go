@@ -152,7 +152,7 @@ func (b *back) zeros(s Spec) *Tensor {
 }
 
 func (b *back) constant(t *tensor.Tensor) *Tensor {
-	return apply(&constantOp{t}, b.graph, b.pos, nil)[0]
+	return apply(&constantOp{value: t}, b.graph, b.pos, nil)[0]
 }
 
 // need is the input of the gradient's graph that stands for a version in the forward graph. Constants are made anew.
@@ -222,18 +222,11 @@ func (b *back) node(n *node) bool {
 		}
 	}
 	switch op := n.op.(type) {
-	case *constantOp, *variableOp:
+	case control:
+		if err := op.goBack(b, n); err != nil {
+			return failed(err)
+		}
 		return true
-	case *callOp:
-		b.call(n, op.graph)
-		return true
-	case *repeatOp:
-		b.repeat(n, op)
-		return true
-	case *startOp, *waitOp:
-		return failed(errBesideGradient)
-	case *ifOp:
-		return failed(errors.New("a choice has no gradient: which branch was taken is not kept"))
 	case Storer:
 		b.storer(n, op)
 		return true

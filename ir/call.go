@@ -6,29 +6,99 @@ import (
 	"slices"
 )
 
-// caller ops are carried out by the session, which puts the called graphs in their place.
-type callOp struct{ graph *Graph }
+// callOp calls a graph once.
+type callOp struct {
+	replaced
+	graph *Graph
+}
 
+func (o *callOp) Name() string                 { return "call" }
+func (o *callOp) String() string               { return "call " + plainName(o.graph.name) }
+func (o *callOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.graph.outputs), nil }
+func (o *callOp) runs() []*Graph               { return []*Graph{o.graph} }
+func (o *callOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
+func (o *callOp) phrase(n *node, given func(first, count int) string) string {
+	return o.String() + given(0, len(n.in))
+}
+
+func (o *callOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	return l.call(n, o.graph, in, where)
+}
+
+func (o *callOp) goBack(b *back, n *node) error {
+	b.call(n, o.graph)
+	return nil
+}
+
+func (o *callOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
+	b.outline, b.kind, b.inner = nestedBox, kindCall, d.graph(b.text, o.graph, n.exports, depth+1)
+}
+
+// repeatOp calls a graph count times.
 type repeatOp struct {
+	replaced
 	graph *Graph
 	count int
 }
 
-type ifOp struct{ then, els *Graph }
-
-func (o *callOp) Name() string   { return "call" }
-func (o *repeatOp) Name() string { return "repeat" }
-func (o *ifOp) Name() string     { return "if" }
-
-func (o *callOp) Infer([]Spec) ([]Spec, error)   { return specsOf(o.graph.outputs), nil }
+func (o *repeatOp) Name() string                 { return "repeat" }
 func (o *repeatOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.graph.outputs), nil }
-func (o *ifOp) Infer([]Spec) ([]Spec, error)     { return specsOf(o.then.outputs), nil }
+func (o *repeatOp) runs() []*Graph               { return []*Graph{o.graph} }
+func (o *repeatOp) carried() int                 { return len(o.graph.outputs) }
+func (o *repeatOp) turns() int                   { return o.count }
+func (o *repeatOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
+
+func (o *repeatOp) String() string {
+	return fmt.Sprintf("repeat %d %s %s", o.count, pluralOf(o.count, "time"), plainName(o.graph.name))
+}
+
+func (o *repeatOp) phrase(n *node, given func(first, count int) string) string {
+	return o.String() + given(0, len(n.in))
+}
+
+func (o *repeatOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	return l.repeat(n, o, in, where)
+}
+
+func (o *repeatOp) goBack(b *back, n *node) error {
+	b.repeat(n, o)
+	return nil
+}
+
+func (o *repeatOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
+	b.outline, b.kind, b.inner = nestedBox, kindRepeat, d.graph(b.text, o.graph, n.exports, depth+1)
+}
+
+// ifOp calls one of two graphs.
+type ifOp struct {
+	replaced
+	then, els *Graph
+}
+
+func (o *ifOp) Name() string                 { return "if" }
+func (o *ifOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.then.outputs), nil }
+func (o *ifOp) runs() []*Graph               { return []*Graph{o.then, o.els} }
+func (o *ifOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
+
+func (o *ifOp) phrase(n *node, given func(first, count int) string) string {
+	then := len(o.then.inputs)
+	return fmt.Sprintf("if %s then %s%s else %s%s", reference(n.in[0]), plainName(o.then.name), given(1, then),
+		plainName(o.els.name), given(1+then, len(o.els.inputs)))
+}
+
+func (o *ifOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	return l.choice(n, o, in, where)
+}
+
+func (o *ifOp) goBack(*back, *node) error {
+	return errors.New("a choice has no gradient: which branch was taken is not kept")
+}
+
+func (o *ifOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
+	b.outline, b.kind, b.inner = nestedBox, kindIf, d.choice(n, o, depth+1)
+}
 
 var errInPlace = errors.New("it is replaced by the graphs that it calls")
-
-func (o *callOp) Bind(*Memory) (func() error, error)   { return nil, errInPlace }
-func (o *repeatOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
-func (o *ifOp) Bind(*Memory) (func() error, error)     { return nil, errInPlace }
 
 func specsOf(tensors []*Tensor) []Spec {
 	var out []Spec
@@ -89,9 +159,9 @@ func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tens
 	if err := called.gradient.checkGiven(args); err != nil {
 		return failed(err)
 	}
-	var op Op = &callOp{called}
+	var op Op = &callOp{graph: called}
 	if what == "repeat" {
-		op = &repeatOp{called, count}
+		op = &repeatOp{graph: called, count: count}
 		if err := repeatable(called, count); err != nil {
 			return failed(err)
 		}
@@ -308,7 +378,7 @@ func (c *CallInfo) SetParentInputModified(t *Tensor) {
 		failed(fmt.Errorf("%v is no input of this %s of %s", t, c.what, c.calledName()))
 		return
 	}
-	if _, loop := c.node.op.(*repeatOp); loop && i < len(c.graph.outputs) {
+	if i < c.node.carried() {
 		failed(fmt.Errorf("%v is carried from turn to turn, and its last value is an output", t))
 		return
 	}
@@ -395,7 +465,7 @@ func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
 	if !slices.EqualFunc(a, b, Spec.Equal) {
 		return failed(fmt.Errorf("graph %s returns %v, and graph %s %v", then.Graph.name, a, els.Graph.name, b))
 	}
-	out, err := g.add(&ifOp{then.Graph, els.Graph}, pos, in)
+	out, err := g.add(&ifOp{then: then.Graph, els: els.Graph}, pos, in)
 	if err != nil {
 		return failed(err)
 	}

@@ -14,6 +14,7 @@ type location struct {
 	offset int // in the arena, or in the memory of variables
 
 	constant    *tensor.Tensor
+	variable    *Variable
 	first, last int // steps between which it is alive, both included; last is -1 while nothing has touched it
 }
 
@@ -90,33 +91,8 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 	for i, t := range n.in {
 		in[i] = where[t.memory()]
 	}
-	switch op := n.op.(type) {
-	case *constantOp:
-		c := l.at(n.out[0])
-		c.kind, c.constant = ofConstant, op.value
-		where[n.out[0]] = c
-		return nil, nil
-	case *variableOp:
-		v := l.at(n.out[0])
-		v.kind = ofVariable
-		where[n.out[0]] = v
-		return nil, nil
-	case *callOp:
-		return l.call(n, op.graph, in, where)
-	case *keepOp:
-		if where[n.out[0]] == nil && !op.here { // this call does not give it out
-			return nil, nil
-		}
-		to := l.wanted(n.out[0], where)
-		return []*step{{node: n, from: in[0], to: to}}, nil
-	case *repeatOp:
-		return l.repeat(n, op, in, where)
-	case *ifOp:
-		return l.choice(n, op, in, where)
-	case *startOp:
-		return l.start(n, op.graph, in)
-	case *waitOp:
-		return l.wait(n, op, where), nil
+	if c, is := n.op.(control); is {
+		return c.lower(l, n, in, where)
 	}
 	s := &step{node: n, in: in}
 	for i, t := range n.out {
@@ -127,14 +103,7 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 		where[t] = l.at(t)
 		s.out = append(s.out, where[t])
 	}
-	var stream *Stream
-	switch op := n.op.(type) {
-	case *hostLoadOp:
-		stream = op.stream
-	case *hostStoreOp:
-		stream = op.stream
-	}
-	if stream != nil {
+	if stream := n.moves(); stream != nil {
 		if err := l.transfers(stream, l.loads[stream], 1, 1); err != nil {
 			return nil, &BuildError{Op: n.op.Name(), Graph: n.graph.name, Position: n.pos, Err: err}
 		}
