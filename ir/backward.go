@@ -142,13 +142,16 @@ func (b *back) grad(v value) *Tensor {
 	return b.grads[v]
 }
 
-func (b *back) zeros(s Spec) *Tensor {
+func (b *back) zeros(s Spec) *Tensor { return b.zerosIn(b.graph, s) }
+
+// zerosIn is a constant of zeros in a graph of the gradient's.
+func (b *back) zerosIn(g *Graph, s Spec) *Tensor {
 	z, err := tensor.New(s.DType, s.Shape...)
 	if err != nil {
-		b.fail(b.graph.program, b.graph, "autodiff", b.pos, err)
-		return b.graph.broken()
+		b.fail(g.program, g, "autodiff", b.pos, err)
+		return g.broken()
 	}
-	return b.constant(z)
+	return apply(&constantOp{value: z}, g, b.pos, nil)[0]
 }
 
 func (b *back) constant(t *tensor.Tensor) *Tensor {

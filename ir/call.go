@@ -69,35 +69,6 @@ func (o *repeatOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
 	b.outline, b.kind, b.inner = nestedBox, kindRepeat, d.graph(b.text, o.graph, n.exports, depth+1)
 }
 
-// ifOp calls one of two graphs.
-type ifOp struct {
-	replaced
-	then, els *Graph
-}
-
-func (o *ifOp) Name() string                 { return "if" }
-func (o *ifOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.then.outputs), nil }
-func (o *ifOp) runs() []*Graph               { return []*Graph{o.then, o.els} }
-func (o *ifOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
-
-func (o *ifOp) phrase(n *node, given func(first, count int) string) string {
-	then := len(o.then.inputs)
-	return fmt.Sprintf("if %s then %s%s else %s%s", reference(n.in[0]), plainName(o.then.name), given(1, then),
-		plainName(o.els.name), given(1+then, len(o.els.inputs)))
-}
-
-func (o *ifOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
-	return l.choice(n, o, in, where)
-}
-
-func (o *ifOp) goBack(*back, *node) error {
-	return errors.New("a choice has no gradient: which branch was taken is not kept")
-}
-
-func (o *ifOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
-	b.outline, b.kind, b.inner = nestedBox, kindIf, d.choice(n, o, depth+1)
-}
-
 var errInPlace = errors.New("it is replaced by the graphs that it calls")
 
 func specsOf(tensors []*Tensor) []Spec {
@@ -421,53 +392,4 @@ func (c *CallInfo) tooLate(t *Tensor) error {
 		}
 	}
 	return nil
-}
-
-// Branch is a graph with its inputs, as If takes them.
-type Branch struct {
-	Graph *Graph
-	In    []*Tensor
-	By    map[*Tensor]*Tensor // further inputs, by those of the graph; may be nil
-}
-
-// If adds a choice: it calls the first branch when condition, a scalar of bool, is true, and else the second. Both have
-// outputs of the same specs, and return as many tensors of them. Each replica chooses for itself. Inputs go by value.
-// Errors, which stick: another condition, outputs that differ, and those of a call.
-func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
-	g = g.orNone()
-	pos := caller("")
-	failed := func(err error) []*Tensor {
-		g.program.fail(&BuildError{Op: "if", Graph: g.name, Position: pos, Inputs: []Spec{condition.spec()}, Err: err})
-		return g.brokenOutputs(then.Graph)
-	}
-	if condition == nil {
-		return failed(errors.New("no condition"))
-	}
-	in, bad := []*Tensor{condition}, condition.failed()
-	for i, b := range []Branch{then, els} {
-		if err := g.callable(b.Graph); err != nil {
-			return failed(fmt.Errorf("branch %d: %w", i, err))
-		}
-		args, badArgs, err := b.Graph.arguments(b.In, b.By)
-		if err != nil {
-			return failed(fmt.Errorf("branch %d: %w", i, err))
-		}
-		in, bad = append(in, args...), bad || badArgs
-	}
-	if bad {
-		g.orphans("if", pos, in)
-		return g.brokenOutputs(then.Graph)
-	}
-	if s := condition.sp; s.DType != boolType || len(s.Shape) > 0 {
-		return failed(errors.New("the condition must be a scalar of bool"))
-	}
-	a, b := specsOf(then.Graph.outputs), specsOf(els.Graph.outputs)
-	if !slices.EqualFunc(a, b, Spec.Equal) {
-		return failed(fmt.Errorf("graph %s returns %v, and graph %s %v", then.Graph.name, a, els.Graph.name, b))
-	}
-	out, err := g.add(&ifOp{then: then.Graph, els: els.Graph}, pos, in)
-	if err != nil {
-		return failed(err)
-	}
-	return out
 }

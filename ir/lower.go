@@ -274,50 +274,6 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	return append(steps, loop), nil
 }
 
-// choice lists the step of an If, and what comes before.
-func (l *lowering) choice(n *node, op *ifOp, in []*location, where map[*Tensor]*location) ([]*step, error) {
-	s := &step{node: n, when: in[0]}
-	for i := range op.then.outputs {
-		where[n.out[i]] = l.at(n.out[i])
-	}
-	kept := map[*Stream]int{}
-	for s, k := range l.loads {
-		kept[s] = k
-	}
-	branch := func(g *Graph, first int) ([]*step, map[*Stream]int, error) {
-		l.loads = map[*Stream]int{}
-		for s, k := range kept {
-			l.loads[s] = k
-		}
-		inner, steps := l.enter(n, g, first, in[first:], 0)
-		body, err := l.expand(g, inner)
-		if err != nil {
-			return nil, nil, err
-		}
-		steps = append(steps, body...)
-		for i, t := range g.outputs {
-			steps = append(steps, &step{node: n, from: inner[t.memory()], to: where[n.out[i]]})
-		}
-		return steps, l.loads, nil
-	}
-	var err error
-	var a, b map[*Stream]int
-	if s.body, a, err = branch(op.then, 1); err != nil {
-		return nil, err
-	}
-	if s.els, b, err = branch(op.els, 1+len(op.then.inputs)); err != nil {
-		return nil, err
-	}
-	for stream := range union(a, b) {
-		if a[stream] != b[stream] {
-			return nil, &BuildError{Op: "if", Graph: n.graph.name, Position: n.pos, Err: fmt.Errorf(
-				"the branches move %d and %d tensors by the stream %v; it must be known how many",
-				a[stream]-kept[stream], b[stream]-kept[stream], stream)}
-		}
-	}
-	return []*step{s}, nil
-}
-
 // chooses reports whether there is a choice among some steps.
 func chooses(steps []*step) bool {
 	for _, s := range steps {
@@ -326,15 +282,4 @@ func chooses(steps []*step) bool {
 		}
 	}
 	return false
-}
-
-func union(a, b map[*Stream]int) map[*Stream]bool {
-	out := map[*Stream]bool{}
-	for s := range a {
-		out[s] = true
-	}
-	for s := range b {
-		out[s] = true
-	}
-	return out
 }

@@ -236,7 +236,7 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 		}
 		first += len(g.inputs)
 	}
-	for i := range n.out {
+	for i := range op.then.outputs {
 		out := d.add(s, &drawnBox{outline: pill, text: fmt.Sprint("output ", i), end: atBottom, inputs: 1})
 		for _, b := range branches {
 			s.lines = append(s.lines, &line{b, out, i, 0, false})
