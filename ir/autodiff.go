@@ -106,13 +106,13 @@ func ForInputs(inputs ...*Tensor) AutodiffOption {
 }
 
 // Autodiff builds the gradient of a complete graph: the gradients of its inputs, given those of its outputs. It goes
-// through calls, of which it builds the gradient of the called graph, and loops, whose turns it computes again one by
-// one from the last to the first, with what the loop has kept of every turn. It follows changes in place, whichever
-// handle of a tensor is read after them, and what a [Storer] stores to where it is loaded. What the graph's caller has
-// in its tensors and in buffers after the call has a gradient if it is an output. Errors, which stick: an operation
-// without a gradient on the way, a choice, what is started beside the replica, more than 262,144 tensors that a
-// gradient needs of calls. They name the operation, and where that changes a tensor or stores it, the one that reads
-// it.
+// through calls, of which it builds the gradient of the called graph; choices, whose gradient is a choice by the same
+// condition; and loops, whose turns it computes again one by one from the last to the first, with what the loop has
+// kept of every turn. It follows changes in place, whichever handle of a tensor is read after them, and what a [Storer]
+// stores to where it is loaded. What the graph's caller has in its tensors and in buffers after the call has a gradient
+// if it is an output. Errors, which stick: an operation without a gradient on the way, what is started beside the
+// replica, more than 262,144 tensors that a gradient needs of calls. They name the operation, and where that changes a
+// tensor or stores it, the one that reads it.
 func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 	d := &differ{pos: caller(""), mostKept: defaultMostKept, known: map[*Graph][]*GradInfo{}, flows: map[*Graph]*flow{},
 		buffers: map[any]*buffer{}, touching: map[*Graph]*touched{}}

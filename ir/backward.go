@@ -142,17 +142,20 @@ func (b *back) grad(v value) *Tensor {
 	return b.grads[v]
 }
 
-func (b *back) zeros(s Spec) *Tensor {
+func (b *back) zeros(s Spec) *Tensor { return b.zerosIn(b.graph, s) }
+
+// zerosIn is a constant of zeros in a graph of the gradient's.
+func (b *back) zerosIn(g *Graph, s Spec) *Tensor {
 	z, err := tensor.New(s.DType, s.Shape...)
 	if err != nil {
-		b.fail(b.graph.program, b.graph, "autodiff", b.pos, err)
-		return b.graph.broken()
+		b.fail(g.program, g, "autodiff", b.pos, err)
+		return g.broken()
 	}
-	return b.constant(z)
+	return apply(&constantOp{value: z}, g, b.pos, nil)[0]
 }
 
 func (b *back) constant(t *tensor.Tensor) *Tensor {
-	return apply(&constantOp{t}, b.graph, b.pos, nil)[0]
+	return apply(&constantOp{value: t}, b.graph, b.pos, nil)[0]
 }
 
 // need is the input of the gradient's graph that stands for a version in the forward graph. Constants are made anew.
@@ -222,18 +225,11 @@ func (b *back) node(n *node) bool {
 		}
 	}
 	switch op := n.op.(type) {
-	case *constantOp, *variableOp:
+	case control:
+		if err := op.goBack(b, n); err != nil {
+			return failed(err)
+		}
 		return true
-	case *callOp:
-		b.call(n, op.graph)
-		return true
-	case *repeatOp:
-		b.repeat(n, op)
-		return true
-	case *startOp, *waitOp:
-		return failed(errBesideGradient)
-	case *ifOp:
-		return failed(errors.New("a choice has no gradient: which branch was taken is not kept"))
 	case Storer:
 		b.storer(n, op)
 		return true

@@ -296,7 +296,7 @@ func (c *CallInfo) export(t *Tensor) *Tensor {
 	if c.node == nil {
 		return c.parent.broken()
 	}
-	if _, is := c.node.op.(*repeatOp); is {
+	if _, is := c.node.op.(carrying); is {
 		c.parent.program.fail(&BuildError{Op: c.what, Graph: c.parent.name, Position: caller(""),
 			Err: fmt.Errorf("the gradient of %s is that of one turn: put the loop into a graph, and use its gradient",
 				c.calledName())})

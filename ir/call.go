@@ -6,29 +6,70 @@ import (
 	"slices"
 )
 
-// caller ops are carried out by the session, which puts the called graphs in their place.
-type callOp struct{ graph *Graph }
+// callOp calls a graph once.
+type callOp struct {
+	replaced
+	graph *Graph
+}
 
+func (o *callOp) Name() string                 { return "call" }
+func (o *callOp) String() string               { return "call " + plainName(o.graph.name) }
+func (o *callOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.graph.outputs), nil }
+func (o *callOp) runs() []*Graph               { return []*Graph{o.graph} }
+func (o *callOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
+func (o *callOp) phrase(n *node, given func(first, count int) string) string {
+	return o.String() + given(0, len(n.in))
+}
+
+func (o *callOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	return l.call(n, o.graph, in, where)
+}
+
+func (o *callOp) goBack(b *back, n *node) error {
+	b.call(n, o.graph)
+	return nil
+}
+
+func (o *callOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
+	b.outline, b.kind, b.inner = nestedBox, kindCall, d.graph(b.text, o.graph, n.exports, depth+1)
+}
+
+// repeatOp calls a graph count times.
 type repeatOp struct {
+	replaced
 	graph *Graph
 	count int
 }
 
-type ifOp struct{ then, els *Graph }
-
-func (o *callOp) Name() string   { return "call" }
-func (o *repeatOp) Name() string { return "repeat" }
-func (o *ifOp) Name() string     { return "if" }
-
-func (o *callOp) Infer([]Spec) ([]Spec, error)   { return specsOf(o.graph.outputs), nil }
+func (o *repeatOp) Name() string                 { return "repeat" }
 func (o *repeatOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.graph.outputs), nil }
-func (o *ifOp) Infer([]Spec) ([]Spec, error)     { return specsOf(o.then.outputs), nil }
+func (o *repeatOp) runs() []*Graph               { return []*Graph{o.graph} }
+func (o *repeatOp) carried() int                 { return len(o.graph.outputs) }
+func (o *repeatOp) turns() int                   { return o.count }
+func (o *repeatOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
+
+func (o *repeatOp) String() string {
+	return fmt.Sprintf("repeat %d %s %s", o.count, pluralOf(o.count, "time"), plainName(o.graph.name))
+}
+
+func (o *repeatOp) phrase(n *node, given func(first, count int) string) string {
+	return o.String() + given(0, len(n.in))
+}
+
+func (o *repeatOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	return l.repeat(n, o, in, where)
+}
+
+func (o *repeatOp) goBack(b *back, n *node) error {
+	b.repeat(n, o)
+	return nil
+}
+
+func (o *repeatOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
+	b.outline, b.kind, b.inner = nestedBox, kindRepeat, d.graph(b.text, o.graph, n.exports, depth+1)
+}
 
 var errInPlace = errors.New("it is replaced by the graphs that it calls")
-
-func (o *callOp) Bind(*Memory) (func() error, error)   { return nil, errInPlace }
-func (o *repeatOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
-func (o *ifOp) Bind(*Memory) (func() error, error)     { return nil, errInPlace }
 
 func specsOf(tensors []*Tensor) []Spec {
 	var out []Spec
@@ -89,9 +130,9 @@ func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tens
 	if err := called.gradient.checkGiven(args); err != nil {
 		return failed(err)
 	}
-	var op Op = &callOp{called}
+	var op Op = &callOp{graph: called}
 	if what == "repeat" {
-		op = &repeatOp{called, count}
+		op = &repeatOp{graph: called, count: count}
 		if err := repeatable(called, count); err != nil {
 			return failed(err)
 		}
@@ -308,7 +349,7 @@ func (c *CallInfo) SetParentInputModified(t *Tensor) {
 		failed(fmt.Errorf("%v is no input of this %s of %s", t, c.what, c.calledName()))
 		return
 	}
-	if _, loop := c.node.op.(*repeatOp); loop && i < len(c.graph.outputs) {
+	if i < c.node.carried() {
 		failed(fmt.Errorf("%v is carried from turn to turn, and its last value is an output", t))
 		return
 	}
@@ -351,53 +392,4 @@ func (c *CallInfo) tooLate(t *Tensor) error {
 		}
 	}
 	return nil
-}
-
-// Branch is a graph with its inputs, as If takes them.
-type Branch struct {
-	Graph *Graph
-	In    []*Tensor
-	By    map[*Tensor]*Tensor // further inputs, by those of the graph; may be nil
-}
-
-// If adds a choice: it calls the first branch when condition, a scalar of bool, is true, and else the second. Both have
-// outputs of the same specs, and return as many tensors of them. Each replica chooses for itself. Inputs go by value.
-// Errors, which stick: another condition, outputs that differ, and those of a call.
-func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
-	g = g.orNone()
-	pos := caller("")
-	failed := func(err error) []*Tensor {
-		g.program.fail(&BuildError{Op: "if", Graph: g.name, Position: pos, Inputs: []Spec{condition.spec()}, Err: err})
-		return g.brokenOutputs(then.Graph)
-	}
-	if condition == nil {
-		return failed(errors.New("no condition"))
-	}
-	in, bad := []*Tensor{condition}, condition.failed()
-	for i, b := range []Branch{then, els} {
-		if err := g.callable(b.Graph); err != nil {
-			return failed(fmt.Errorf("branch %d: %w", i, err))
-		}
-		args, badArgs, err := b.Graph.arguments(b.In, b.By)
-		if err != nil {
-			return failed(fmt.Errorf("branch %d: %w", i, err))
-		}
-		in, bad = append(in, args...), bad || badArgs
-	}
-	if bad {
-		g.orphans("if", pos, in)
-		return g.brokenOutputs(then.Graph)
-	}
-	if s := condition.sp; s.DType != boolType || len(s.Shape) > 0 {
-		return failed(errors.New("the condition must be a scalar of bool"))
-	}
-	a, b := specsOf(then.Graph.outputs), specsOf(els.Graph.outputs)
-	if !slices.EqualFunc(a, b, Spec.Equal) {
-		return failed(fmt.Errorf("graph %s returns %v, and graph %s %v", then.Graph.name, a, els.Graph.name, b))
-	}
-	out, err := g.add(&ifOp{then.Graph, els.Graph}, pos, in)
-	if err != nil {
-		return failed(err)
-	}
-	return out
 }

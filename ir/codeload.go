@@ -11,6 +11,8 @@ type codeLoadOp struct{ graph *Graph }
 
 func (o *codeLoadOp) Name() string                 { return "remote code load" }
 func (o *codeLoadOp) Kind() string                 { return "code load" }
+func (o *codeLoadOp) loads() *Graph                { return o.graph }
+func (o *codeLoadOp) tied()                        {}
 func (o *codeLoadOp) Infer([]Spec) ([]Spec, error) { return nil, nil }
 func (o *codeLoadOp) Bind(*Memory) (func() error, error) {
 	return func() error { return nil }, nil

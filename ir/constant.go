@@ -2,16 +2,54 @@ package ir
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"gogcl.dev/tensor"
 )
 
 // constantOp has its value in memory that all replicas share.
-type constantOp struct{ value *tensor.Tensor }
+type constantOp struct {
+	replaced
+	value *tensor.Tensor
+}
 
-func (o *constantOp) Name() string                       { return "constant" }
-func (o *constantOp) Infer([]Spec) ([]Spec, error)       { return []Spec{SpecOf(o.value)}, nil }
-func (o *constantOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
+func (o *constantOp) Name() string                 { return "constant" }
+func (o *constantOp) Infer([]Spec) ([]Spec, error) { return []Spec{SpecOf(o.value)}, nil }
+func (o *constantOp) runs() []*Graph               { return nil }
+func (o *constantOp) codeBytes(int) int            { return 0 }
+func (o *constantOp) goBack(*back, *node) error    { return nil }
+
+func (o *constantOp) draw(_ *drawing, b *drawnBox, _ *node, _ int) {
+	b.outline, b.kind = foldedBox, kindConstant
+}
+
+func (o *constantOp) lower(l *lowering, n *node, _ []*location, where map[*Tensor]*location) ([]*step, error) {
+	x := l.at(n.out[0])
+	x.kind, x.constant = ofConstant, o.value
+	where[n.out[0]] = x
+	return nil, nil
+}
+
+func (o *constantOp) begins(n *node) datumOf {
+	return datumOf{fmt.Sprintf("constant %s, built at %v in graph %s, has other elements", reference(n.out[0]), n.pos,
+		plainName(n.graph.name)), o.value}
+}
+
+// fewElements is up to how many a constant is shown with its elements.
+const fewElements = 6
+
+// String has the elements, if they are few.
+func (o *constantOp) String() string {
+	if o.value.Len() > fewElements {
+		return o.Name()
+	}
+	elements := strings.TrimPrefix(o.value.String(), o.value.DType().String()+o.value.Shape().String())
+	if o.value.Rank() == 0 {
+		elements = strings.Trim(elements, "[]")
+	}
+	return o.Name() + " " + elements
+}
 
 // Constant adds a tensor that never changes. The value is copied.
 func (g *Graph) Constant(value *tensor.Tensor) *Tensor {
@@ -20,5 +58,5 @@ func (g *Graph) Constant(value *tensor.Tensor) *Tensor {
 		g.program.fail(&BuildError{Op: "constant", Graph: g.name, Position: caller(""), Err: errors.New("no value")})
 		return g.broken()
 	}
-	return apply(&constantOp{value.Clone()}, g, caller(""), nil)[0]
+	return apply(&constantOp{value: value.Clone()}, g, caller(""), nil)[0]
 }

@@ -252,19 +252,30 @@ var allGradientForms = []gradientForm{
 		}
 		return p.mean(p.mean(info.Outputs()[0], acc), remote.Load(g, b, p.rng.IntN(entryCount)))
 	}},
-	{"changed before a choice", 1, false, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
-		p.refused = true
-		b := p.buffers[0]
-		branch := func(by float64) *ir.Graph {
-			return p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				remote.Store(ir.MulScalar(in[0], by), b, 0)
-				return nil
-			}, vectorSpec)
+	{"a choice", 11, false, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
+		acc, b := p.fresh(g, pool), p.buffers[p.rng.IntN(2)]
+		branch := func() ir.Branch {
+			at := p.rng.IntN(entryCount)
+			if p.rng.IntN(5) == 0 { // nothing goes back through it
+				return ir.Branch{Graph: p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+					return []*ir.Tensor{ir.Expand(g.Constant(tensor.Scalar(p.number())), vectorLength)}
+				})}
+			}
+			stores := p.rng.IntN(3) == 0
+			graph := p.inner(pool, 2, 1, func(g *ir.Graph, in []*ir.Tensor) {
+				ir.Accumulate(in[1], p.product(in[0], in[1]))
+				if stores {
+					remote.Store(p.mean(in[0], remote.Load(g, b, at)), b, at)
+				}
+			}, s, acc)
+			return ir.Branch{Graph: graph, In: []*ir.Tensor{s, acc}}
 		}
-		condition := ir.Less(ir.ReduceSum(s), g.Constant(tensor.Scalar(1e9)))
-		g.If(condition, ir.Branch{Graph: branch(1), In: []*ir.Tensor{s}},
-			ir.Branch{Graph: branch(2), In: []*ir.Tensor{s}})
-		return remote.Load(g, b, 0)
+		most := 1e9
+		if p.rng.IntN(2) == 0 {
+			most = -most
+		}
+		out := g.If(ir.Less(ir.ReduceSum(s), g.Constant(tensor.Scalar(most))), branch(), branch())
+		return p.mean(p.mean(out[0], acc), remote.Load(g, b, p.rng.IntN(entryCount)))
 	}},
 	{"changed by an optimiser", 1, false, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
 		p.refused = true

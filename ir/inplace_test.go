@@ -342,31 +342,6 @@ func TestNoInPlaceGradient(t *testing.T) {
 			}, vectorSpec, vectorSpec)
 			return g.Repeat(f, 2, x, y)[0]
 		}},
-		{"a store in a choice", "if at inplace_test.go:* autodiff: a choice has no gradient: *, and what it changes, " +
-			"entry 0 of a buffer, is read by remote load at inplace_test.go:*", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-			b := remote.NewBuffer(g.Program(), vectorSpec)
-			g.If(g.Constant(tensor.Scalar(true)), ir.Branch{Graph: store(g, b), In: []*ir.Tensor{x}},
-				ir.Branch{Graph: store(g, b), In: []*ir.Tensor{y}})
-			return remote.Load(g, b, 0)
-		}},
-		{"a store in a choice, of what a constant replaces perhaps", "if at inplace_test.go:* is read by remote load " +
-			"at inplace_test.go:*", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-			b := remote.NewBuffer(g.Program(), vectorSpec)
-			remote.Store(x, b, 0)
-			nothing := g.Program().CreateGraph(func(*ir.Graph, []*ir.Tensor) []*ir.Tensor { return nil })
-			g.If(g.Constant(tensor.Scalar(true)), ir.Branch{Graph: store(g, b), In: []*ir.Tensor{zerosOf(g)}},
-				ir.Branch{Graph: nothing})
-			return remote.Load(g, b, 0)
-		}},
-		{"a load in a choice", "if at inplace_test.go:* autodiff: a choice has no gradient",
-			func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-				b := remote.NewBuffer(g.Program(), vectorSpec)
-				remote.Store(x, b, 0)
-				load := g.Program().CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
-					return []*ir.Tensor{remote.Load(g, b, 0)}
-				})
-				return g.If(g.Constant(tensor.Scalar(true)), ir.Branch{Graph: load}, ir.Branch{Graph: load})[0]
-			}},
 		{"a store beside", "wait at inplace_test.go:* autodiff: what is started beside the replica has no gradient; * " +
 			"is read by remote load at inplace_test.go:*", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 			b := remote.NewBuffer(g.Program(), vectorSpec)

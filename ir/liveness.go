@@ -56,17 +56,13 @@ const (
 
 // codeBytes estimates the code of a node.
 func (n *node) codeBytes() int {
-	switch n.op.(type) {
-	case *constantOp, *variableOp:
-		return 0
-	case *hostLoadOp, *hostStoreOp:
+	switch op := n.op.(type) {
+	case control:
+		return op.codeBytes(len(n.in))
+	case moving:
 		return transferCode
-	case *callOp, *repeatOp, *ifOp, *startOp:
-		return callCode + argumentCode*len(n.in)
-	case *codeLoadOp:
+	case loading:
 		return loadCode
-	case *waitOp:
-		return callCode
 	}
 	return operationCode
 }
@@ -200,8 +196,8 @@ func (l *codeLiveness) flow(g *Graph) codeFlow {
 	}
 	f := codeFlow{l.none(), l.none()}
 	for _, n := range slices.Backward(g.scheduled()) {
-		if op, is := n.op.(*codeLoadOp); is {
-			f.loads, f.needs = f.loads.with(l.of(op.graph)), f.needs.without(l.of(op.graph))
+		if loaded := n.loads(); loaded != nil {
+			f.loads, f.needs = f.loads.with(l.of(loaded)), f.needs.without(l.of(loaded))
 		}
 		switch calls := n.calls(); len(calls) {
 		case 1: // of a loop too: what the next turn needs, this one does
@@ -227,13 +223,13 @@ func (l *codeLiveness) expand(g *Graph, depth int) []*codeStep {
 			continue
 		}
 		c := &codeStep{nodes: []*node{n}, calls: n.calls(), depth: depth}
-		if op, is := n.op.(*codeLoadOp); is {
-			c.loads = []*Graph{op.graph}
-			l.put(l.loaded, op.graph)
-			l.put(l.used, op.graph)
+		if loaded := n.loads(); loaded != nil {
+			c.loads = []*Graph{loaded}
+			l.put(l.loaded, loaded)
+			l.put(l.used, loaded)
 			if last := len(steps) - 1; last >= 0 && steps[last].loads != nil {
 				steps[last].nodes = append(steps[last].nodes, n)
-				steps[last].loads = append(steps[last].loads, op.graph)
+				steps[last].loads = append(steps[last].loads, loaded)
 				continue
 			}
 		}
@@ -271,8 +267,8 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 		}
 	}
 	for _, c := range slices.Backward(steps) {
-		if op, is := c.nodes[0].op.(*waitOp); is {
-			beside(op.start, true)
+		if start := c.nodes[0].begun(); start != nil {
+			beside(start, true)
 		}
 		during := live.with(running)
 		switch {
@@ -281,7 +277,7 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 		case len(c.calls) == 1:
 			called := l.of(c.calls[0])
 			next := live
-			if op, is := c.nodes[0].op.(*repeatOp); is && op.count > 1 { // after a turn may come the next one
+			if loop, is := c.nodes[0].op.(carrying); is && loop.turns() > 1 { // after a turn may come the next one
 				next = live.with(l.flow(c.calls[0]).needs).with(called)
 			}
 			live = l.before(c.bodies[0], next, running.with(called)).with(called)

@@ -14,6 +14,7 @@ type location struct {
 	offset int // in the arena, or in the memory of variables
 
 	constant    *tensor.Tensor
+	variable    *Variable
 	first, last int // steps between which it is alive, both included; last is -1 while nothing has touched it
 }
 
@@ -90,33 +91,8 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 	for i, t := range n.in {
 		in[i] = where[t.memory()]
 	}
-	switch op := n.op.(type) {
-	case *constantOp:
-		c := l.at(n.out[0])
-		c.kind, c.constant = ofConstant, op.value
-		where[n.out[0]] = c
-		return nil, nil
-	case *variableOp:
-		v := l.at(n.out[0])
-		v.kind = ofVariable
-		where[n.out[0]] = v
-		return nil, nil
-	case *callOp:
-		return l.call(n, op.graph, in, where)
-	case *keepOp:
-		if where[n.out[0]] == nil && !op.here { // this call does not give it out
-			return nil, nil
-		}
-		to := l.wanted(n.out[0], where)
-		return []*step{{node: n, from: in[0], to: to}}, nil
-	case *repeatOp:
-		return l.repeat(n, op, in, where)
-	case *ifOp:
-		return l.choice(n, op, in, where)
-	case *startOp:
-		return l.start(n, op.graph, in)
-	case *waitOp:
-		return l.wait(n, op, where), nil
+	if c, is := n.op.(control); is {
+		return c.lower(l, n, in, where)
 	}
 	s := &step{node: n, in: in}
 	for i, t := range n.out {
@@ -127,14 +103,7 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 		where[t] = l.at(t)
 		s.out = append(s.out, where[t])
 	}
-	var stream *Stream
-	switch op := n.op.(type) {
-	case *hostLoadOp:
-		stream = op.stream
-	case *hostStoreOp:
-		stream = op.stream
-	}
-	if stream != nil {
+	if stream := n.moves(); stream != nil {
 		if err := l.transfers(stream, l.loads[stream], 1, 1); err != nil {
 			return nil, &BuildError{Op: n.op.Name(), Graph: n.graph.name, Position: n.pos, Err: err}
 		}
@@ -305,50 +274,6 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	return append(steps, loop), nil
 }
 
-// choice lists the step of an If, and what comes before.
-func (l *lowering) choice(n *node, op *ifOp, in []*location, where map[*Tensor]*location) ([]*step, error) {
-	s := &step{node: n, when: in[0]}
-	for i := range op.then.outputs {
-		where[n.out[i]] = l.at(n.out[i])
-	}
-	kept := map[*Stream]int{}
-	for s, k := range l.loads {
-		kept[s] = k
-	}
-	branch := func(g *Graph, first int) ([]*step, map[*Stream]int, error) {
-		l.loads = map[*Stream]int{}
-		for s, k := range kept {
-			l.loads[s] = k
-		}
-		inner, steps := l.enter(n, g, first, in[first:], 0)
-		body, err := l.expand(g, inner)
-		if err != nil {
-			return nil, nil, err
-		}
-		steps = append(steps, body...)
-		for i, t := range g.outputs {
-			steps = append(steps, &step{node: n, from: inner[t.memory()], to: where[n.out[i]]})
-		}
-		return steps, l.loads, nil
-	}
-	var err error
-	var a, b map[*Stream]int
-	if s.body, a, err = branch(op.then, 1); err != nil {
-		return nil, err
-	}
-	if s.els, b, err = branch(op.els, 1+len(op.then.inputs)); err != nil {
-		return nil, err
-	}
-	for stream := range union(a, b) {
-		if a[stream] != b[stream] {
-			return nil, &BuildError{Op: "if", Graph: n.graph.name, Position: n.pos, Err: fmt.Errorf(
-				"the branches move %d and %d tensors by the stream %v; it must be known how many",
-				a[stream]-kept[stream], b[stream]-kept[stream], stream)}
-		}
-	}
-	return []*step{s}, nil
-}
-
 // chooses reports whether there is a choice among some steps.
 func chooses(steps []*step) bool {
 	for _, s := range steps {
@@ -357,15 +282,4 @@ func chooses(steps []*step) bool {
 		}
 	}
 	return false
-}
-
-func union(a, b map[*Stream]int) map[*Stream]bool {
-	out := map[*Stream]bool{}
-	for s := range a {
-		out[s] = true
-	}
-	for s := range b {
-		out[s] = true
-	}
-	return out
 }

@@ -124,7 +124,7 @@ func (x *location) shared(s *step) bool { return x.of != nil && x.of.node == s.n
 
 // history reports whether a location gathers something of every turn of a loop.
 func (x *location) history(s *step) bool {
-	return s.count > 0 && x.of.node == s.node && x.of.out >= len(s.node.op.(*repeatOp).graph.outputs)
+	return s.count > 0 && x.of.node == s.node && x.of.out >= s.node.carried()
 }
 
 // touch notes that a step needs a location.

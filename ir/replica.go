@@ -74,7 +74,7 @@ func newReplica(s *Session, place, id int) (*replica, error) {
 	}
 	for _, x := range s.plan.locations {
 		if x.kind == ofVariable {
-			r.places[x.of.node.op.(*variableOp).variable] = x
+			r.places[x.variable] = x
 		}
 	}
 	return r, nil

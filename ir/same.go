@@ -27,6 +27,12 @@ type datum struct {
 	sum  uint64
 }
 
+// datumOf is data that must be the same in all processes, and what is wrong where it is not.
+type datumOf struct {
+	what string
+	data *tensor.Tensor
+}
+
 // data are the constants, the first values of variables, and what packages keep. Their number and order follow from
 // the program's text.
 func (p *Program) data() []datum {
@@ -42,12 +48,9 @@ func (p *Program) data() []datum {
 	}
 	for _, g := range p.graphs {
 		for _, n := range g.nodes {
-			switch op := n.op.(type) {
-			case *variableOp:
-				add(op.variable.label()+" begins with other data", op.variable.value)
-			case *constantOp:
-				add(fmt.Sprintf("constant %s, built at %v in graph %s, has other elements", reference(n.out[0]), n.pos,
-					plainName(g.name)), op.value)
+			if p, is := n.op.(persistent); is {
+				begins := p.begins(n)
+				add(begins.what, begins.data)
 			}
 		}
 	}

@@ -78,13 +78,8 @@ type weight struct {
 
 func (n *node) weight() weight {
 	w := weight{reads: unique(n.in)}
-	switch op := n.op.(type) {
-	case *startOp: // what the wait returns
-		for _, t := range op.graph.outputs {
-			w.needs += t.sp.Bytes()
-		}
-		return w
-	case *waitOp:
+	if b, is := n.op.(beside); is {
+		w.needs = b.needs()
 		return w
 	}
 	for _, t := range n.out {
@@ -104,15 +99,6 @@ func (w *weight) cost(readers map[*Tensor]int) int {
 		}
 	}
 	return cost
-}
-
-// persistent reports whether a node's outputs have memory that is theirs for ever.
-func (n *node) persistent() bool {
-	switch n.op.(type) {
-	case *constantOp, *variableOp:
-		return true
-	}
-	return false
 }
 
 // readers counts, for each memory that can be freed, the nodes that read it.
@@ -155,8 +141,8 @@ func (g *Graph) constraints() [][]int {
 	readBy := map[*Tensor][]int{} // and those that have read it since
 	ordered := map[any]int{}      // by key: the last node
 	for i, n := range g.nodes {
-		if o, is := n.op.(*waitOp); is {
-			edge(o.start.index, i)
+		if start := n.begun(); start != nil {
+			edge(start.index, i)
 		}
 		for _, t := range n.in {
 			m := t.memory()
@@ -225,28 +211,13 @@ func (n *node) orderKeys() []any {
 	if o, is := n.op.(Ordered); is {
 		add(o.OrderKey())
 	}
-	if o, is := n.op.(*waitOp); is { // what comes after it comes after the call
-		add(o.start.orderKeys()...)
+	if start := n.begun(); start != nil { // what comes after it comes after the call
+		add(start.orderKeys()...)
 	}
 	for _, called := range n.calls() {
 		add(called.orderKeys()...)
 	}
 	return keys
-}
-
-// calls are the graphs that a node calls.
-func (n *node) calls() []*Graph {
-	switch op := n.op.(type) {
-	case *callOp:
-		return []*Graph{op.graph}
-	case *repeatOp:
-		return []*Graph{op.graph}
-	case *startOp:
-		return []*Graph{op.graph}
-	case *ifOp:
-		return []*Graph{op.then, op.els}
-	}
-	return nil
 }
 
 // sequences adds what InSequence demands: of each such block, all nodes of a part come before all of the next.

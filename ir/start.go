@@ -8,9 +8,13 @@ import (
 
 // startOp begins a call that runs beside the replica, and waitOp ends it. The wait has the inputs of the start too:
 // they are read until then.
-type startOp struct{ graph *Graph }
+type startOp struct {
+	replaced
+	graph *Graph
+}
 
 type waitOp struct {
+	replaced
 	graph *Graph
 	start *node
 }
@@ -25,8 +29,30 @@ func (o *waitOp) String() string  { return "wait for " + plainName(o.graph.name)
 func (o *startOp) Infer([]Spec) ([]Spec, error) { return nil, nil }
 func (o *waitOp) Infer([]Spec) ([]Spec, error)  { return specsOf(o.graph.outputs), nil }
 
-func (o *startOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
-func (o *waitOp) Bind(*Memory) (func() error, error)  { return nil, errInPlace }
+func (o *startOp) runs() []*Graph           { return []*Graph{o.graph} }
+func (o *waitOp) runs() []*Graph            { return nil }
+func (o *waitOp) begun() *node              { return o.start }
+func (o *waitOp) needs() int                { return 0 } // the start has it
+func (o *startOp) codeBytes(inputs int) int { return callCode + argumentCode*inputs }
+func (o *waitOp) codeBytes(int) int         { return callCode }
+func (o *startOp) tied()                    {}
+func (o *waitOp) tied()                     {}
+
+func (o *startOp) needs() (bytes int) { // what the wait returns
+	for _, t := range o.graph.outputs {
+		bytes += t.sp.Bytes()
+	}
+	return bytes
+}
+
+func (o *startOp) goBack(*back, *node) error { return errBesideGradient }
+func (o *waitOp) goBack(*back, *node) error  { return errBesideGradient }
+
+func (o *startOp) draw(d *drawing, b *drawnBox, _ *node, depth int) {
+	b.outline, b.inner = nestedBox, d.graph(b.text, o.graph, nil, depth+1)
+}
+
+func (o *waitOp) draw(_ *drawing, b *drawnBox, _ *node, _ int) { b.inputs = 0 } // they are those of the start
 
 // Started is a call that runs beside the replica.
 type Started struct {
@@ -49,7 +75,7 @@ type Started struct {
 // itself; an input that is changed in place before the wait; no wait when a session is made. There is no gradient.
 func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
 	g = g.orNone()
-	s, op := &Started{parent: g, graph: called}, &startOp{called}
+	s, op := &Started{parent: g, graph: called}, &startOp{graph: called}
 	pos := caller("")
 	failed := func(err error) *Started {
 		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
@@ -85,13 +111,13 @@ func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
 // tied is an operation of a graph, or of one that it calls, that only the replica itself can run; or nil.
 func (g *Graph) tied() *node {
 	return g.find(func(n *node) bool {
-		switch n.op.(type) {
-		case *hostLoadOp, *hostStoreOp, *codeLoadOp, *startOp, *waitOp:
-			return true
-		}
-		return false
+		_, is := n.op.(tied)
+		return is
 	})
 }
+
+// tied is an operation that only the replica itself can run.
+type tied interface{ tied() }
 
 // Wait adds the end of the call to the graph that has its start, and returns its outputs. An error of the call is one
 // of the run, here or before.
@@ -103,7 +129,7 @@ func (s *Started) Wait() []*Tensor {
 	if s.node == nil {
 		return g.brokenOutputs(s.graph)
 	}
-	op, pos := &waitOp{s.graph, s.node}, caller("")
+	op, pos := &waitOp{graph: s.graph, start: s.node}, caller("")
 	var out []*Tensor
 	err := s.waited()
 	if err == nil {
@@ -159,21 +185,12 @@ func (p *Program) checkStarted() error {
 	return nil
 }
 
-// beside reports whether a node begins or ends what runs beside the replica.
-func (n *node) beside() bool {
-	switch n.op.(type) {
-	case *startOp, *waitOp:
-		return true
-	}
-	return false
-}
-
 var errBesideGradient = errors.New("what is started beside the replica has no gradient; call it where one is needed")
 
-// start lists the step of a start, with those of the called graph, and what comes before.
-func (l *lowering) start(n *node, called *Graph, in []*location) ([]*step, error) {
-	inner, steps := l.enter(n, called, 0, in, 0)
-	body, err := l.expand(called, inner)
+// lower lists the step of a start, with those of the called graph, and what comes before.
+func (o *startOp) lower(l *lowering, n *node, in []*location, _ map[*Tensor]*location) ([]*step, error) {
+	inner, steps := l.enter(n, o.graph, 0, in, 0)
+	body, err := l.expand(o.graph, inner)
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +205,14 @@ type startedStep struct {
 	inner map[*Tensor]*location
 }
 
-// wait lists the step of a wait. Copies of outputs that may change later are made beside.
-func (l *lowering) wait(n *node, op *waitOp, where map[*Tensor]*location) []*step {
-	s := l.started[op.start]
+// lower lists the step of a wait. Copies of outputs that may change later are made beside.
+func (o *waitOp) lower(l *lowering, n *node, _ []*location, where map[*Tensor]*location) ([]*step, error) {
+	s := l.started[o.start]
 	given := map[*location]bool{}
-	for _, t := range op.graph.inputs {
+	for _, t := range o.graph.inputs {
 		given[s.inner[t]] = true
 	}
-	for i, t := range op.graph.outputs {
+	for i, t := range o.graph.outputs {
 		x := s.inner[t.memory()]
 		if given[x] || x.kind != inArena {
 			own := l.at(n.out[i])
@@ -205,5 +222,5 @@ func (l *lowering) wait(n *node, op *waitOp, where map[*Tensor]*location) []*ste
 		given[x] = true
 		where[n.out[i]] = x
 	}
-	return []*step{{node: n, waits: s.step}}
+	return []*step{{node: n, waits: s.step}}, nil
 }

@@ -85,6 +85,8 @@ type hostLoadOp struct{ stream *Stream }
 func (o *hostLoadOp) Name() string   { return "host load" }
 func (o *hostLoadOp) OrderKey() any  { return o.stream }
 func (o *hostLoadOp) String() string { return fmt.Sprintf("host load %q", o.stream.name) }
+func (o *hostLoadOp) moves() *Stream { return o.stream }
+func (o *hostLoadOp) tied()          {}
 
 func (o *hostLoadOp) Infer([]Spec) ([]Spec, error) {
 	if o.stream.toHost {
@@ -106,6 +108,8 @@ type hostStoreOp struct{ stream *Stream }
 func (o *hostStoreOp) Name() string   { return "host store" }
 func (o *hostStoreOp) OrderKey() any  { return o.stream }
 func (o *hostStoreOp) String() string { return fmt.Sprintf("host store %q", o.stream.name) }
+func (o *hostStoreOp) moves() *Stream { return o.stream }
+func (o *hostStoreOp) tied()          {}
 
 func (o *hostStoreOp) Infer(in []Spec) ([]Spec, error) {
 	if !o.stream.toHost {

@@ -197,29 +197,14 @@ const (
 // node makes the box of a node.
 func (d *drawing) node(n *node, depth int) *drawnBox {
 	b := &drawnBox{text: describeOp(n.op), small: n.pos.String(), inputs: len(n.in), edgeLabels: edgeLabels(n.out...)}
+	if k, is := n.op.(Kinded); is {
+		b.kind = oneLine(k.Kind())
+	}
 	switch op := n.op.(type) {
-	case *hostLoadOp, *hostStoreOp:
+	case control:
+		op.draw(d, b, n, depth)
+	case moving:
 		b.outline, b.kind = slanted, kindStream
-	case *variableOp:
-		b.outline, b.kind = drum, kindVariable
-	case *constantOp:
-		b.outline, b.kind = foldedBox, kindConstant
-	case *callOp:
-		b.outline, b.kind = nestedBox, kindCall
-		b.inner = d.graph(b.text, op.graph, n.exports, depth+1)
-	case *repeatOp:
-		b.outline, b.kind = nestedBox, kindRepeat
-		b.inner = d.graph(b.text, op.graph, n.exports, depth+1)
-	case *startOp:
-		b.outline, b.kind = nestedBox, kindStart
-		b.inner = d.graph(b.text, op.graph, nil, depth+1)
-	case *waitOp: // its inputs are those of the start
-		b.kind, b.inputs = kindStart, 0
-	case *ifOp:
-		b.outline, b.kind = nestedBox, kindIf
-		b.inner = d.choice(n, op, depth+1)
-	case Kinded:
-		b.kind = oneLine(op.Kind())
 	}
 	if b.inner != nil { // its title says it
 		b.inner.boxes[0].text, b.inner.boxes[0].small = b.text, b.small
@@ -251,7 +236,7 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 		}
 		first += len(g.inputs)
 	}
-	for i := range n.out {
+	for i := range op.then.outputs {
 		out := d.add(s, &drawnBox{outline: pill, text: fmt.Sprint("output ", i), end: atBottom, inputs: 1})
 		for _, b := range branches {
 			s.lines = append(s.lines, &line{b, out, i, 0, false})
@@ -279,8 +264,7 @@ func (g *Graph) silentOrder() [][2]int {
 		for _, j := range after[i] {
 			reach[i][j/64] |= 1 << (j % 64)
 			gives := slices.ContainsFunc(g.nodes[j].in, func(t *Tensor) bool { return t.node == g.nodes[i] })
-			wait, is := g.nodes[j].op.(*waitOp)
-			direct := far[j/64]>>(j%64)&1 == 0 || is && wait.start == g.nodes[i]
+			direct := far[j/64]>>(j%64)&1 == 0 || g.nodes[j].begun() == g.nodes[i]
 			if direct && !gives && !g.nodes[i].persistent() && !g.nodes[j].persistent() {
 				out = append(out, [2]int{i, j})
 			}

@@ -170,56 +170,23 @@ func (n *node) text(describe func(Op) string) string {
 		}
 		return "(" + strings.Join(parts, ", ") + ")"
 	}
-	switch op := n.op.(type) {
-	case *callOp:
-		b.WriteString("call " + plainName(op.graph.name) + given(0, len(n.in)))
-	case *repeatOp:
-		fmt.Fprintf(&b, "repeat %d %s %s%s", op.count, pluralOf(op.count, "time"), plainName(op.graph.name),
-			given(0, len(n.in)))
-	case *ifOp:
-		then := len(op.then.inputs)
-		fmt.Fprintf(&b, "if %s then %s%s else %s%s", reference(n.in[0]),
-			plainName(op.then.name), given(1, then), plainName(op.els.name), given(1+then, len(op.els.inputs)))
-	default:
-		b.WriteString(describe(n.op))
-		if len(n.in) > 0 {
-			b.WriteString(given(0, len(n.in)))
-		}
+	if p, is := n.op.(phrased); is {
+		b.WriteString(p.phrase(n, given))
+		return b.String()
+	}
+	b.WriteString(describe(n.op))
+	if len(n.in) > 0 {
+		b.WriteString(given(0, len(n.in)))
 	}
 	return b.String()
 }
 
-// fewElements is up to how many a constant is shown with its elements.
-const fewElements = 6
-
 // describeOp is what an operation is called with what it knows of itself: `host load "x"`.
 func describeOp(op Op) string {
-	text := op.Name()
-	switch op := op.(type) {
-	case *callOp:
-		return "call " + plainName(op.graph.name)
-	case *repeatOp:
-		return fmt.Sprintf("repeat %d %s %s", op.count, pluralOf(op.count, "time"), plainName(op.graph.name))
-	case *ifOp:
-		return "if"
-	case *constantOp:
-		if op.value.Len() > fewElements {
-			return text
-		}
-		elements := strings.TrimPrefix(op.value.String(), op.value.DType().String()+op.value.Shape().String())
-		if op.value.Rank() == 0 {
-			elements = strings.Trim(elements, "[]")
-		}
-		return text + " " + elements
-	case *variableOp:
-		if name := op.variable.name; name != "" {
-			return fmt.Sprintf("%s %q", text, name)
-		}
-		return text
-	case fmt.Stringer:
-		text = op.String()
+	if s, is := op.(fmt.Stringer); is {
+		return oneLine(s.String())
 	}
-	return oneLine(text)
+	return oneLine(op.Name())
 }
 
 // formOf is describeOp without the elements of a constant.

@@ -55,7 +55,7 @@ func (p *Program) Variable(data *tensor.Tensor, options ...VariableOption) *Vari
 		return v
 	}
 	v.value = data.Clone()
-	v.Tensor = p.main.place(&variableOp{v, s}, caller(""), nil, []Spec{s})[0].Named(name)
+	v.Tensor = p.main.place(&variableOp{variable: v, sp: s}, caller(""), nil, []Spec{s})[0].Named(name)
 	p.variables = append(p.variables, v)
 	return v
 }
@@ -103,10 +103,36 @@ func named(name string, err error) error {
 
 // variableOp is where a variable is in the main graph.
 type variableOp struct {
+	replaced
 	variable *Variable
 	sp       Spec
 }
 
-func (o *variableOp) Name() string                       { return "variable" }
-func (o *variableOp) Infer([]Spec) ([]Spec, error)       { return []Spec{o.sp}, nil }
-func (o *variableOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
+func (o *variableOp) Name() string                 { return "variable" }
+func (o *variableOp) Infer([]Spec) ([]Spec, error) { return []Spec{o.sp}, nil }
+func (o *variableOp) runs() []*Graph               { return nil }
+func (o *variableOp) codeBytes(int) int            { return 0 }
+func (o *variableOp) goBack(*back, *node) error    { return nil }
+
+func (o *variableOp) draw(_ *drawing, b *drawnBox, _ *node, _ int) {
+	b.outline, b.kind = drum, kindVariable
+}
+
+func (o *variableOp) lower(l *lowering, n *node, _ []*location, where map[*Tensor]*location) ([]*step, error) {
+	x := l.at(n.out[0])
+	x.kind, x.variable = ofVariable, o.variable
+	where[n.out[0]] = x
+	return nil, nil
+}
+
+func (o *variableOp) begins(*node) datumOf {
+	return datumOf{o.variable.label() + " begins with other data", o.variable.value}
+}
+
+// String has the name, if there is one.
+func (o *variableOp) String() string {
+	if o.variable.name == "" {
+		return o.Name()
+	}
+	return fmt.Sprintf("%s %q", o.Name(), o.variable.name)
+}

@@ -198,8 +198,8 @@ func (d *differ) entriesOf(n *node) (reads, writes []cell) {
 		}
 		return reads, []cell{c}
 	}
-	if o, is := n.op.(*waitOp); is { // what runs beside reads and writes at any time from the start to here
-		return d.entriesOf(o.start)
+	if start := n.begun(); start != nil { // what runs beside reads and writes at any time from the start to here
+		return d.entriesOf(start)
 	}
 	for _, called := range n.calls() {
 		t := d.touches(called)
@@ -237,13 +237,27 @@ func joined(a, b []cell) []cell {
 
 // keepOp is a copy of a version of a tensor that is changed later, for a gradient.
 type keepOp struct {
+	replaced
 	here bool // an operation of the same graph reads it; else it is made only where a call gives it out
 }
 
-func (*keepOp) Name() string                       { return "keep" }
-func (*keepOp) Infer(in []Spec) ([]Spec, error)    { return in, nil }
-func (*keepOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
-func (*keepOp) Gradient(b *Backward) []*Tensor     { return []*Tensor{b.Grad(0)} }
+func (*keepOp) Name() string                         { return "keep" }
+func (*keepOp) Infer(in []Spec) ([]Spec, error)      { return in, nil }
+func (*keepOp) runs() []*Graph                       { return nil }
+func (*keepOp) codeBytes(int) int                    { return operationCode }
+func (*keepOp) draw(*drawing, *drawnBox, *node, int) {}
+
+func (o *keepOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	if where[n.out[0]] == nil && !o.here { // this call does not give it out
+		return nil, nil
+	}
+	return []*step{{node: n, from: in[0], to: l.wanted(n.out[0], where)}}, nil
+}
+
+func (o *keepOp) goBack(b *back, n *node) error {
+	b.add(b.flow.in[n][0], b.grad(b.flow.output(n, 0)), n)
+	return nil
+}
 
 // keep is a tensor of the graph that holds a version of another for good. The operation that makes it is put behind
 // the one that makes the version.
