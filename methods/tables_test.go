@@ -43,7 +43,7 @@ func eachTable(t *testing.T, ofLinks bool, f func(folder, name, text string, r *
 }
 
 // machineOf finds the machine in what gcltune writes above a table.
-var machineOf = regexp.MustCompile(`^# .*\n# (.*, \d+ cores?), 20`)
+var machineOf = regexp.MustCompile(`(?m)^# (.*, \d+ cores?), 20`)
 
 // TestRulesOn: each table of a machine is found by the machine's name, is for a transport, and names methods that do
 // their collective for all of their numbers of ranks.

@@ -62,7 +62,7 @@ func tableBy(points []point, heading string, choose func(of []point, without []s
 	var b strings.Builder
 	b.WriteString(heading)
 	for _, coll := range collectives {
-		b.WriteString("#\n")
+		begin := "#\n"
 		for i, n := range counts {
 			var of []point
 			for _, p := range points {
@@ -73,7 +73,8 @@ func tableBy(points []point, heading string, choose func(of []point, without []s
 			slices.SortFunc(of, func(a, b point) int { return a.Size - b.Size })
 			for _, g := range alikeRanks(of, coll, counts, i, choose) {
 				for _, r := range g.rules {
-					fmt.Fprintf(&b, "%s %s %d %s %s\n", coll, g, r.from, r.way, r.measured)
+					fmt.Fprintf(&b, "%s%s %s %d %s %s\n", begin, coll, g, r.from, r.way, r.measured)
+					begin = ""
 				}
 			}
 		}

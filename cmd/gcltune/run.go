@@ -114,7 +114,8 @@ func (p *program) write(all samples, how string) int {
 	if p.table == "" {
 		return command.OK
 	}
-	return p.writeTable(p.settings.table, p.table, []samples{all}, how)
+	text, err := rulesOf(all.points, all.heading())
+	return p.writeTable(p.settings.table, p.table, text, err, how)
 }
 
 // part measures over one number of replicas.

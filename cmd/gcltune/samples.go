@@ -163,11 +163,8 @@ func micro(seconds float64) float64 {
 	return us
 }
 
-// tableOf makes a table of samples, as text: of one machine that machine's, of several one of what holds on all.
+// tableOf makes a table of the samples of one machine or more, as text: of what gains on each.
 func tableOf(all []samples) ([]byte, error) {
-	if len(all) == 1 {
-		return rulesOf(all[0].points, all[0].heading())
-	}
 	for i, s := range all {
 		for _, other := range all[:i] {
 			if s.Transport != other.Transport {
@@ -177,11 +174,11 @@ func tableOf(all []samples) ([]byte, error) {
 				return nil, fmt.Errorf("two files of samples are of one machine, %s: want one of each", s.where())
 			}
 		}
-		if s.Name == "" {
+		if s.Name == "" && len(all) > 1 {
 			return nil, errors.New("samples of a machine without a name, which may be that of the others")
 		}
 	}
-	return rulesOfSeveral(all)
+	return gainsOn(all)
 }
 
 // fromSamples makes a table of files. It returns the exit code.
@@ -210,12 +207,12 @@ func (p *program) fromSamples() int {
 		p.Complain(fmt.Errorf("-from: %w", err))
 		return command.Usage
 	}
-	return p.writeTable(p.raw.table, file, all, "made of "+p.raw.from)
+	text, err := tableOf(all)
+	return p.writeTable(p.raw.table, file, text, err, "made of "+p.raw.from)
 }
 
-// writeTable makes a table of samples and puts it into the file. It returns the exit code.
-func (p *program) writeTable(name, file string, all []samples, how string) int {
-	text, err := tableOf(all)
+// writeTable puts the text of a table into a file, unless it could not be made. It returns the exit code.
+func (p *program) writeTable(name, file string, text []byte, err error, how string) int {
 	if err == nil {
 		err = p.put(file, text)
 	}

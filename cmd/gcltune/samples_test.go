@@ -34,8 +34,7 @@ func TestSeveral(t *testing.T) {
 		at(4, 1<<20, "recursive_doubling 100, broadcast 10"),
 		at(4, 2<<20, "recursive_doubling 100, direct 90, broadcast 10"), at(4, 4<<20, "direct 1"))
 	got, err := tableOf([]samples{fast, slow})
-	const heading = `# What is faster on each of several machines, 1.3 times and beyond the spread, than what auto takes without
-# a rule. docs/tuning.md says how it is made:
+	const heading = `# What is 1.3 times as fast as what auto takes without a rule, and by more than the spread, on each of the machines.
 # gcltune
 # fast, 2026-11-26T00:00:00Z, transport tcp, gogcl.dev v1
 # Medians of up to 3 passes, ADD float32. docs/tuning.md says how the methods were chosen.
@@ -56,8 +55,9 @@ all-reduce  4-8  1MiB  direct     as without a rule
 			p.Ways[i].Times = append(p.Ways[i].Times, p.Ways[i].Times[0]*4, p.Ways[i].Times[0]/4)
 		}
 	}
-	if got, err = tableOf([]samples{fast, slow}); string(got) != heading || err != nil {
-		t.Errorf("have\n%s%v\nwant\n%s", got, err, heading)
+	none := strings.TrimSuffix(heading, "#\n")
+	if got, err = tableOf([]samples{fast, slow}); string(got) != none || err != nil {
+		t.Errorf("have\n%s%v\nwant\n%s", got, err, none)
 	}
 }
 
@@ -77,21 +77,22 @@ func TestSeveralFails(t *testing.T) {
 	}
 }
 
-// TestSamples: what -samples writes -from reads, and makes the same table of it.
+// TestSamples: what -samples writes -from reads.
 func TestSamples(t *testing.T) {
 	dir := t.TempDir()
 	file, table, again := filepath.Join(dir, "own.jsonl"), filepath.Join(dir, "own.txt"), filepath.Join(dir, "again.txt")
 	got := perform(t, t.Context(), nil,
 		append(little, "-samples", file, "-table", table, "-n", "2", "-method", "direct,broadcast")...)
-	if got.code != command.OK || !strings.HasPrefix(got.stdout, file+" has 4 points, measured in ") {
+	if got.code != command.OK || !strings.HasPrefix(got.stdout, file+" has 4 points, measured in ") ||
+		!strings.Contains(got.stdout, table+" has ") {
 		t.Fatal(got)
 	}
 	got = perform(t, t.Context(), nil, "-from", file, "-table", again)
-	a, err := os.ReadFile(table)
-	b, err2 := os.ReadFile(again)
-	if got.code != command.OK || err != nil || err2 != nil || string(a) != string(b) ||
-		!strings.HasSuffix(got.stdout, ", made of "+file+"\n") {
-		t.Errorf("%+v, %v, %v\n%s\n%s", got, err, err2, a, b)
+	text, err := os.ReadFile(again)
+	if got.code != command.OK || err != nil || !strings.HasSuffix(got.stdout, ", made of "+file+"\n") ||
+		!strings.HasPrefix(string(text), "# What is 1.3 times as fast ") ||
+		!strings.Contains(string(text), "\n# gcltune -passes 2 ") {
+		t.Errorf("%+v, %v\n%s", got, err, text)
 	}
 	got = perform(t, t.Context(), nil, "-from", file+","+file, "-table", again)
 	if got.code != command.Failed || !strings.Contains(got.stderr, "two files of samples are of one machine") {
@@ -156,7 +157,7 @@ func TestBuiltIn(t *testing.T) {
 		byTransport[name] = append(byTransport[name], s)
 	}
 	for name, all := range byTransport {
-		if len(all) < 2 {
+		if len(all) < 2 { // on one machine it may be the machine
 			continue
 		}
 		text, err := tableOf(all)

@@ -13,13 +13,13 @@ import (
 )
 
 // leastGain is how many times as long as by a rule a call takes without it, at least and on each machine, for the rule
-// to be in a table of several machines.
+// to be in a table that is made of samples. Machines that are shared have good and bad minutes: less may be one of them.
 const leastGain = 1.3
 
-// fewestSizes is how many measured sizes on end a rule of several machines is for, at least.
+// fewestSizes is how many measured sizes on end such a rule is for, at least.
 const fewestSizes = 2
 
-// rulesOfSeveral is a table, as text, of what gains on each of several machines:
+// gainsOn is a table, as text, of what gains on each of some machines:
 //
 //	size                            8     32    128   512   2048    from   rule
 //	without a rule                  pat   pat   pat   ring  ring    32     direct
@@ -27,9 +27,12 @@ const fewestSizes = 2
 //	and on another                  2.0   1.4   1.7   1.5   1.0
 //
 // Where the rules for some sizes are followed by sizes that have none there is a line for what is taken there without.
-func rulesOfSeveral(all []samples) ([]byte, error) {
-	heading := "# What is faster on each of several machines, 1.3 times and beyond the spread, than what auto takes without\n" +
-		"# a rule. docs/tuning.md says how it is made:\n"
+func gainsOn(all []samples) ([]byte, error) {
+	heading := "# What is 1.3 times as fast as what auto takes without a rule, and by more than the spread"
+	if len(all) > 1 {
+		heading += ", on each of the machines"
+	}
+	heading += ".\n"
 	for _, s := range all {
 		heading += s.heading()
 	}

@@ -370,7 +370,9 @@ func TestTableIsNotLost(t *testing.T) {
 	p, s := newProgram(nil, &stdout, &stderr), settled(t, append(little, "-table", file)...)
 	points := []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1, broadcast 2"),
 		at(2, 4096, "direct 2, broadcast 1"), at(2, 16384, "direct 2, broadcast 1")}
-	code := p.writeTable(file, file, []samples{{s.origin(nil, time.Now()), points}}, "")
+	o := s.origin(nil, time.Now())
+	text, err := rulesOf(points, o.heading())
+	code := p.writeTable(file, file, text, err, "")
 	rules, err := methods.ParseRules([]byte(stdout.String()))
 	if code != command.Failed || !strings.Contains(stderr.String(), "no such file or directory") || err != nil ||
 		len(rules.All()) != 2 {
