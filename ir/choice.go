@@ -27,8 +27,8 @@ func (o *ifOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
 	b.outline, b.kind, b.inner = nestedBox, kindIf, d.choice(n, o, depth+1)
 }
 
-// lower lists the step of a choice, and what comes before. What a branch gives out for a gradient is not there where the
-// other one was taken.
+// lower lists the step of a choice, and what comes before. What a branch gives out for a gradient is not there where
+// the other one was taken.
 func (o *ifOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
 	s := &step{node: n, when: in[0]}
 	for _, t := range n.out {

@@ -2,7 +2,7 @@
 //
 //	go run ./cmd/gcltune -transport tcp -table tcp.txt     measures, and writes a table of rules (docs/tuning.md)
 //	go run ./cmd/gcltune -transport tcp -samples a.jsonl   measures, and writes all times
-//	go run ./cmd/gcltune -from a.jsonl,b.jsonl -table t    makes a table of them: of what gains 1.3 times on each machine
+//	go run ./cmd/gcltune -from a.jsonl,b.jsonl -table t    makes a table of them: of several machines what gains on each
 //	go run ./cmd/gcltune -transport tcp                    compares auto with each method and implementation
 //	GCL_OPTIONS='{"tuning": "tcp.txt"}' go run ./cmd/gcltune -transport tcp
 //

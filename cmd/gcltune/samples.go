@@ -163,8 +163,11 @@ func micro(seconds float64) float64 {
 	return us
 }
 
-// tableOf makes a table of the samples of one machine or more, as text: of what gains on each.
+// tableOf makes a table of samples, as text: of one machine that machine's, of several one of what gains on each.
 func tableOf(all []samples) ([]byte, error) {
+	if len(all) == 1 {
+		return rulesOf(all[0].points, all[0].heading())
+	}
 	for i, s := range all {
 		for _, other := range all[:i] {
 			if s.Transport != other.Transport {
@@ -174,7 +177,7 @@ func tableOf(all []samples) ([]byte, error) {
 				return nil, fmt.Errorf("two files of samples are of one machine, %s: want one of each", s.where())
 			}
 		}
-		if s.Name == "" && len(all) > 1 {
+		if s.Name == "" {
 			return nil, errors.New("samples of a machine without a name, which may be that of the others")
 		}
 	}

@@ -84,8 +84,8 @@ func flags(r *raw) *flag.FlagSet {
 	f.Var(&r.counts, "n", fmt.Sprintf("numbers of `replicas`, with commas, %d at most", measure.MaxReplicas))
 	f.StringVar(&r.table, "table", "", "write rules for auto into this `file`; without it auto is compared with the others")
 	f.StringVar(&r.samples, "samples", "", "write what was measured into this `file`, for -from")
-	f.StringVar(&r.from, "from", "", "measure nothing: make a -table of these `files` of samples, with commas: of what gains "+
-		"1.3 times on each machine")
+	f.StringVar(&r.from, "from", "", "measure nothing: make the -table of these `files` of samples, with commas; of several "+
+		"machines it has what gains on each")
 	f.IntVar(&r.passes, "passes", 3, "times that each point is measured; in each the methods take turns")
 	f.DurationVar(&r.time, "time", 10*time.Millisecond, "the five batches of a method in a pass take about so long together")
 	f.DurationVar(&r.limit, "limit", 10*time.Minute, "it ends about then: with fewer passes, or with an error if not all "+

@@ -13,13 +13,13 @@ import (
 )
 
 // leastGain is how many times as long as by a rule a call takes without it, at least and on each machine, for the rule
-// to be in a table that is made of samples. Machines that are shared have good and bad minutes: less may be one of them.
+// to be in a table of several machines.
 const leastGain = 1.3
 
 // fewestSizes is how many measured sizes on end such a rule is for, at least.
 const fewestSizes = 2
 
-// gainsOn is a table, as text, of what gains on each of some machines:
+// gainsOn is a table, as text, of what gains on each of several machines:
 //
 //	size                            8     32    128   512   2048    from   rule
 //	without a rule                  pat   pat   pat   ring  ring    32     direct
@@ -28,11 +28,7 @@ const fewestSizes = 2
 //
 // Where the rules for some sizes are followed by sizes that have none there is a line for what is taken there without.
 func gainsOn(all []samples) ([]byte, error) {
-	heading := "# What is 1.3 times as fast as what auto takes without a rule, and by more than the spread"
-	if len(all) > 1 {
-		heading += ", on each of the machines"
-	}
-	heading += ".\n"
+	heading := "# What is 1.3 times as fast as what auto takes without a rule, and by more than the spread, on each machine.\n"
 	for _, s := range all {
 		heading += s.heading()
 	}
@@ -56,8 +52,8 @@ func (s *samples) at(as point) *point {
 	return &s.points[i]
 }
 
-// gaining are the rules of points that differ in size only, smaller ones first, of all ways but some: those that gain at
-// sizes on end, what gains most first.
+// gaining are the rules of points that differ in size only, smaller ones first, of all ways but some: those that gain
+// at sizes on end, what gains most first.
 func gaining(all []samples, of []point, without []string) (out []choice) {
 	usual := make([]string, len(of))    // by size, what is taken without a rule
 	measured := make([]string, len(of)) // and what stands for it among the ways
@@ -107,8 +103,8 @@ func gaining(all []samples, of []point, without []string) (out []choice) {
 	return out
 }
 
-// longest is the way, and the sizes from one to another, that gain most of those that no rule is for yet: by the product
-// of the gains. The way is "" if none gains at enough sizes on end.
+// longest is the way, and the sizes from one to another, that gain most of those that no rule is for yet: by the
+// product of the gains. The way is "" if none gains at enough sizes on end.
 func longest(names []string, gains map[string][]float64, taken []string) (way string, from, to int) {
 	most := 0.0
 	for _, name := range names {
@@ -161,8 +157,8 @@ var links = map[string]func() methods.Tuning{
 	"tcp": methods.SocketLinks, "unix": methods.SocketLinks, "mpi": methods.EngineLinks,
 }
 
-// usual is the way that auto takes without a rule at a point of the samples, and the one that was measured of those that
-// make the same calls: "" if none was.
+// usual is the way that auto takes without a rule at a point of the samples, and the one that was measured of those
+// that make the same calls: "" if none was.
 func (s *samples) usual(p point) (way, measured string) {
 	coll, _ := collectiveNamed(p.Collective)
 	way = methods.Direct.String() + "/" + gcl.Syncful.String() // one pass over peer memory

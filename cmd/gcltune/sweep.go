@@ -23,8 +23,8 @@ type verdict struct {
 }
 
 // judge compares the way that auto takes with the others. The fastest of twenty ways was lucky too: so the best is the
-// one that was the fastest in the odd passes, and what counts is how long it takes in the even ones. Auto's runs are the
-// two of auto, and that of the way by its name if it is among those measured: they are the same calls.
+// one that was the fastest in the odd passes, and what counts is how long it takes in the even ones. Auto's runs are
+// the two of auto, and that of the way by its name if it is among those measured: they are the same calls.
 func judge(p point) (v verdict, ok bool) {
 	auto := p.way(autoWay)
 	if auto == nil || len(p.Ways) < 3 {
@@ -34,7 +34,8 @@ func judge(p point) (v verdict, ok bool) {
 	for _, t := range p.Ways {
 		if t.Way == autoWay || t.Way == again || t.Way == auto.Takes {
 			odd, even := t.halves()
-			chosen, times, medians = append(chosen, odd...), append(times, even...), append(medians, measure.Median(even))
+			chosen, times = append(chosen, odd...), append(times, even...)
+			medians = append(medians, measure.Median(even))
 		}
 	}
 	v = verdict{point: p, auto: measure.Median(times), takes: auto.Takes,
