@@ -10,7 +10,7 @@ import (
 )
 
 // tables has the tables of links, those of machines, each in a folder of its name, and in the folder all what holds on
-// several machines. gcltune makes them of the samples that lie beside them.
+// several machines. gcltune makes those of machines of the samples beside them.
 //
 //go:embed tables/*/*.txt
 var tables embed.FS

@@ -21,17 +21,19 @@ func Processor() string {
 
 // Name is the Processor and how many the machine has, as in "Intel(R) Xeon(R) Processor linux/amd64, 2 cores". It is
 // the same for all programs on the machine that are built for one architecture, whatever processors each may run on. It
-// is "" where the system does not tell.
-func Name() string {
+// is "" where the system does not tell. It allocates in its first call only.
+func Name() string { return name() }
+
+var name = sync.OnceValue(func() string {
 	name, cores := here()
-	if name == "" || cores == 0 {
+	switch {
+	case name == "" || cores == 0:
 		return ""
-	}
-	if cores == 1 {
+	case cores == 1:
 		return Processor() + ", 1 core"
 	}
 	return fmt.Sprintf("%s, %d cores", Processor(), cores)
-}
+})
 
 const system = runtime.GOOS + "/" + runtime.GOARCH
 

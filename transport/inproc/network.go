@@ -23,6 +23,7 @@ func New(n int) ([]transport.Endpoint, error) {
 	if n < 1 || n > maxReplicas {
 		return nil, fmt.Errorf("inproc: cannot connect %d replicas, want 1 to %d", n, maxReplicas)
 	}
+	Link() // the first allocates: see machine.Name
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	nw := &network{
 		told: make([]atomic.Bool, n), done: make(chan struct{}),
