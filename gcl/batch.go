@@ -253,7 +253,7 @@ func (b *Batch) seal(x *crossing, l *list) {
 	}
 }
 
-// tell describes a run to a Trace.
+// describe describes a run to a Trace.
 func (b *Batch) describe(e *TraceCall) {
 	if e.ByCounts {
 		e.Elements = b.elements

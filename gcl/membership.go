@@ -46,6 +46,7 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		return nil, err
 	}
 	c.setGroup(g)
+	c.caller = carry.Caller{} // that of the Comm it was made of
 	if err := c.checkLink(); err != nil {
 		return nil, err
 	}

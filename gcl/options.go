@@ -69,7 +69,7 @@ type Options struct {
 
 	// Tuning is the table of rules by which Method Auto chooses, and where a rule says so the implementation too, as
 	// far as Implementation leaves it open. nil is the table of the machine and of what connects the replicas, if there
-	// is one, as in methods.RulesOn. Where no rule fits Auto goes by sizes, as with an empty table, &methods.Rules{}.
+	// is one, as in methods.RulesOn. Where no rule fits Auto goes by links, as with an empty table, &methods.Rules{}.
 	// MaxBroadcastSize goes before the table. gcltune measures and writes one; in the text form of options it is
 	// the name of a file: docs/tuning.md.
 	Tuning *methods.Rules

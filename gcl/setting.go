@@ -10,7 +10,7 @@ import (
 
 // resolveWay sets how the Comm's calls are carried out, given its group and options.
 func (c *Comm) resolveWay() {
-	o := &c.options
+	o, before := &c.options, c.caller
 	c.caller = carry.Caller{
 		Carrier: &c.conn.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
 		Cache: o.lastLevelCache(), Segment: c.segmentBytes(),
@@ -29,7 +29,7 @@ func (c *Comm) resolveWay() {
 	}
 	s.Syncful, s.SyncfulWhy = s.Together()
 	c.caller.Setting = s
-	c.caller.Settle()
+	c.caller.Settle(&before)
 }
 
 // segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,

@@ -6,7 +6,7 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// collectiveWays is how the kinds of methods carry out one collective: those without a ring, those on rings, those by
+// collectiveRecipes is how the kinds of methods carry out one collective: those without a ring, those on rings, those by
 // doubling, and, of a collective that combines, the chain that keeps the order of the ranks.
 type collectiveRecipes struct {
 	collective      schedule.Collective

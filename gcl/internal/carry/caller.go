@@ -28,7 +28,7 @@ type Caller struct {
 	instead *Caller         // of calls that the own method does not do
 	Skips   Skipping        // is asked about them
 
-	last decided // the last route, since tables make it dear to decide again
+	last *decided // the last route, since tables make it dear to decide again
 }
 
 // Skipping decides what becomes of calls that the method of the options does not do. An error is that of the call; with
@@ -37,7 +37,8 @@ type Skipping interface {
 	Skips(w *Caller, a *job.Ask, byCounts bool) error
 }
 
-// decided is the route of the last question of a Caller. Most calls ask what the one before has asked.
+// decided is the route of the last question of a Caller. Most calls ask what the one before has asked. It belongs to
+// whoever has the connection's turn, and so does not lie in a Caller, which others may copy at any time.
 type decided struct {
 	question route.Question
 	route    route.Route
@@ -46,7 +47,7 @@ type decided struct {
 
 // decide finds the route of a job.
 func (w *Caller) decide(r *route.Route, q *route.Question) {
-	l := &w.last
+	l := w.last
 	if l.some && l.question.Same(q) {
 		*r = l.route
 		return

@@ -14,7 +14,7 @@ func wayOf(t methods.Tuning) *Caller {
 	w := &Caller{Setting: route.Setting{Tuning: t, Phased: phases.Collectives(), Ranks: 4, Domains: 1, Each: 4,
 		Memory: true, Small: 8 << 10}}
 	w.Setting.Syncful, w.Setting.SyncfulWhy = w.Setting.Together()
-	w.Settle()
+	w.Settle(nil)
 	return w
 }
 

@@ -30,7 +30,7 @@ func (w *Caller) NewHybrid() *Hybrid {
 		s.Phase = true
 		s.Memory, s.Small = w.Reach(g.Members, w.Segment)
 		s.Syncful, s.SyncfulWhy = s.Together()
-		phase.Settle()
+		phase.Settle(nil)
 		return &phase
 	}
 	split := w.Group.Split

@@ -76,12 +76,17 @@ func (w *Caller) skipped(a *job.Ask, byCounts bool) error {
 	return nil
 }
 
-// Settle completes a way whose setting is complete.
-func (w *Caller) Settle() {
+// Settle completes a Caller whose setting is complete. before is one that it replaces, whose memory it takes, or nil.
+func (w *Caller) Settle(before *Caller) {
 	if w.instead = nil; w.Own != nil {
 		w.instead = w.Instead()
 	}
-	w.last = decided{}
+	if before == nil || before.last == nil {
+		w.last = &decided{}
+		return
+	}
+	w.last = before.last
+	*w.last = decided{}
 }
 
 // Instead is the way of calls that a program's own method does not do: that of Auto.
@@ -91,6 +96,6 @@ func (w *Caller) Instead() *Caller {
 	s := &out.Setting
 	s.Method = methods.Auto
 	s.Syncful, s.SyncfulWhy = s.Together()
-	out.last = decided{}
+	out.last = &decided{}
 	return &out
 }

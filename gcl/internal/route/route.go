@@ -68,7 +68,7 @@ type Because uint8
 const (
 	AsOptionsAsk Because = iota
 	AsOnePass            // over peer memory, which no other method is
-	AsTuned              // by the sizes of Setting.Tuning
+	AsTuned              // by the links of Setting.Tuning
 	AsRuled              // by a rule of Setting.Tuning
 	AsCounts             // parts of different lengths, which go straight
 )
