@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// collectiveRecipes is how the kinds of methods carry out one collective: those without a ring, those on rings, those by
-// doubling, and, of a collective that combines, the chain that keeps the order of the ranks.
+// collectiveRecipes is how the kinds of methods carry out one collective: those without a ring, those on rings, those
+// by doubling, and, of a collective that combines, the chain that keeps the order of the ranks.
 type collectiveRecipes struct {
 	collective      schedule.Collective
 	toAll, direct   recipe
