@@ -152,7 +152,7 @@ func (w *ipu) join(m int, options Options) error {
 func (w *ipu) do(g *membership, k call) error {
 	c := &w.comm
 	c.group = g
-	c.resolveWay()
+	c.resolveCaller()
 	c.digest = c.fingerprint()
 	var f transport.Call
 	c.describe(&k, &f)

@@ -89,7 +89,7 @@ func (c *Comm) With(o Options) (*Comm, error) {
 
 // resolve sets what calls look up that follows from the options, the topology and the machine.
 func (c *Comm) resolve() {
-	c.resolveWay()
+	c.resolveCaller()
 	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {

@@ -165,7 +165,7 @@ var optionRows = []optionRow{
 		agreed:   func(o *Options, _ int) uint64 { return o.Tuning.Fingerprint() },
 		compared: comparedTuning,
 		does: "The rules by which `auto` chooses a method and an implementation, measured by `gcltune`; without it those " +
-			"of the transport ([tuning.md](tuning.md)). `syncful.maxBroadcastSize` goes before them",
+			"of the machine and the transport ([tuning.md](tuning.md)). `syncful.maxBroadcastSize` goes before them",
 	},
 	{
 		key: "ipusPerRank", field: "IPUsPerRank", ours: true,

@@ -8,8 +8,8 @@ import (
 	"gogcl.dev/gcl/internal/route"
 )
 
-// resolveWay sets how the Comm's calls are carried out, given its group and options.
-func (c *Comm) resolveWay() {
+// resolveCaller sets how the Comm's calls are carried out, given its group and options.
+func (c *Comm) resolveCaller() {
 	o, before := &c.options, c.caller
 	c.caller = carry.Caller{
 		Carrier: &c.conn.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,

@@ -13,11 +13,11 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// strict is a Comm, for the questions of its way about calls that the method of its options does not do.
+// strict is a Comm, for the questions of its Caller about calls that the method of its options does not do.
 type strict Comm
 
 // Skips has such a call refused by Options.Strict. Without it the first one of the method and the collective on the
-// connection is logged. w may be the way of a phase of Hybrid. IPUs say nothing.
+// connection is logged. w may be that of a phase of Hybrid. IPUs say nothing.
 func (s *strict) Skips(w *carry.Caller, a *job.Ask, byCounts bool) error {
 	c := (*Comm)(s)
 	what := warning{c.options.Method, a.Collective, byCounts}

@@ -141,13 +141,11 @@ func (b *back) branch(n *node, inner *GradInfo, first int, to []value, endGrads 
 		body.inputs, args, by[in] = append(body.inputs, t), append(args, arg), t
 	}
 	for i, t := range inner.Needs {
-		v := value{}
 		if k := slices.Index(g.inputs, t); k >= 0 {
-			v = b.flow.in[n][first+k]
-		} else {
-			v = made(n.exported(t, t.sp.clone()))
+			give(inner.needed[i], b.need(b.flow.in[n][first+k]))
+			continue
 		}
-		give(inner.needed[i], b.need(v))
+		give(inner.needed[i], b.need(made(n.exported(t, t.sp.clone()))))
 	}
 	for i, in := range inner.Grads {
 		if in != nil {

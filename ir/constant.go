@@ -31,9 +31,9 @@ func (o *constantOp) lower(l *lowering, n *node, _ []*location, where map[*Tenso
 	return nil, nil
 }
 
-func (o *constantOp) begins(n *node) datumOf {
-	return datumOf{fmt.Sprintf("constant %s, built at %v in graph %s, has other elements", reference(n.out[0]), n.pos,
-		plainName(n.graph.name)), o.value}
+func (o *constantOp) begins(n *node) (data *tensor.Tensor, wrong string) {
+	return o.value, fmt.Sprintf("constant %s, built at %v in graph %s, has other elements", reference(n.out[0]), n.pos,
+		plainName(n.graph.name))
 }
 
 // fewElements is up to how many a constant is shown with its elements.

@@ -1,5 +1,7 @@
 package ir
 
+import "gogcl.dev/tensor"
+
 // control is an operation without a computation of its own: when a program is planned, steps are put in its place. What
 // is true of one kind alone that kind says, and everything else asks it. So a new kind is a file, and what it may do
 // beside, as the interfaces below have it.
@@ -32,7 +34,7 @@ type persistent interface {
 	control
 
 	// begins is what the output begins with, and what is wrong where it has other data in another process.
-	begins(n *node) datumOf
+	begins(n *node) (data *tensor.Tensor, wrong string)
 }
 
 // carrying is a call whose first outputs are its first inputs in their last state: a loop.

@@ -25,12 +25,11 @@ func TestProgramsStay(t *testing.T) {
 				if p.Err() != nil { // there is no gradient of it
 					continue
 				}
-				fmt.Fprintf(&b, "program %d\n%v", seed, p)
 				s, err := ir.NewSession(p)
 				if err != nil {
 					t.Fatalf("%s, seed %d: %v", kind, seed, err)
 				}
-				fmt.Fprintf(&b, "%v\n%v\n", s.Report(), s.CodeReport())
+				fmt.Fprintf(&b, "program %d\n%s\n", seed, golden.Program(s))
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}

@@ -27,12 +27,6 @@ type datum struct {
 	sum  uint64
 }
 
-// datumOf is data that must be the same in all processes, and what is wrong where it is not.
-type datumOf struct {
-	what string
-	data *tensor.Tensor
-}
-
 // data are the constants, the first values of variables, and what packages keep. Their number and order follow from
 // the program's text.
 func (p *Program) data() []datum {
@@ -49,8 +43,8 @@ func (p *Program) data() []datum {
 	for _, g := range p.graphs {
 		for _, n := range g.nodes {
 			if p, is := n.op.(persistent); is {
-				begins := p.begins(n)
-				add(begins.what, begins.data)
+				data, wrong := p.begins(n)
+				add(wrong, data)
 			}
 		}
 	}

@@ -125,8 +125,8 @@ func (o *variableOp) lower(l *lowering, n *node, _ []*location, where map[*Tenso
 	return nil, nil
 }
 
-func (o *variableOp) begins(*node) datumOf {
-	return datumOf{o.variable.label() + " begins with other data", o.variable.value}
+func (o *variableOp) begins(*node) (data *tensor.Tensor, wrong string) {
+	return o.variable.value, o.variable.label() + " begins with other data"
 }
 
 // String has the name, if there is one.

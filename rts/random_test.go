@@ -268,7 +268,7 @@ func byTrainer(t *testing.T, model []randomLayer, replicas, steps int, s rts.Sha
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 	main.HostStore(loss, step.Outputs[0])
 	session := newSession(t, p)
-	out := outcome{program: fmt.Sprintf("%v%v\n%v\n", p, session.Report(), session.CodeReport())}
+	out := outcome{program: golden.Program(session) + "\n"}
 	for range steps {
 		got, err := session.Run(t.Context(), nil)
 		if err != nil {

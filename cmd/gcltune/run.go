@@ -55,6 +55,9 @@ func (p *program) Check(job, _ int) (*measure.Settings, error) {
 	if err == nil && s.samples != "" && job == 0 {
 		p.samples, err = checkReplaceable("-samples", s.samples)
 	}
+	if err == nil && p.samples != "" && p.samples == p.table {
+		err = fmt.Errorf("-samples and -table are one file, %s: want two", p.table)
+	}
 	if err != nil {
 		return nil, err
 	}

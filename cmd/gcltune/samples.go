@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -184,30 +185,34 @@ func tableOf(all []samples) ([]byte, error) {
 	return gainsOn(all)
 }
 
-// fromSamples makes a table of files. It returns the exit code.
-func (p *program) fromSamples() int {
-	for name := range p.given {
+// readFrom reads the files of -from, and finds the one of -table.
+func (p *program) readFrom() (table string, all []samples, err error) {
+	for _, name := range slices.Sorted(maps.Keys(p.given)) {
 		if name != "from" && name != "table" {
-			p.Complain(fmt.Errorf("%s does not go with -from, which measures nothing", p.given.As(name)))
-			return command.Usage
+			return "", nil, fmt.Errorf("%s does not go with -from, which measures nothing", p.given.As(name))
 		}
 	}
-	var all []samples
-	file, err := "", error(nil)
 	if p.raw.table == "" {
-		err = errors.New("-from wants -table, the file for the rules")
-	} else {
-		file, err = checkReplaceable("-table", p.raw.table)
+		return "", nil, errors.New("-from wants -table, the file for the rules")
+	}
+	if table, err = checkReplaceable("-table", p.raw.table); err != nil {
+		return "", nil, err
 	}
 	for name := range strings.SplitSeq(p.raw.from, ",") {
-		if err == nil {
-			var s samples
-			s, err = readSamples(name)
-			all = append(all, s)
+		s, err := readSamples(name)
+		if err != nil {
+			return "", nil, fmt.Errorf("-from: %w", err)
 		}
+		all = append(all, s)
 	}
+	return table, all, nil
+}
+
+// fromSamples makes a table of files. It returns the exit code.
+func (p *program) fromSamples() int {
+	file, all, err := p.readFrom()
 	if err != nil {
-		p.Complain(fmt.Errorf("-from: %w", err))
+		p.Complain(err)
 		return command.Usage
 	}
 	text, err := tableOf(all)

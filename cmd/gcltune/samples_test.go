@@ -61,6 +61,17 @@ all-reduce  4-8  1MiB  direct     as without a rule
 	}
 }
 
+// TestTableWithoutAMethod: where a way is chosen that does not do a number of ranks, that number has no rules.
+func TestTableWithoutAMethod(t *testing.T) {
+	text, err := tableBy([]point{at(3, 8, "direct 1")}, "# here\n", func([]point, []string) []choice {
+		return []choice{{0, "swing", "as it was"}}
+	})
+	const want = "# here\n#\nall-reduce  4  0  swing  as it was\n"
+	if string(text) != want || err != nil {
+		t.Errorf("%s%v, want %s", text, err, want)
+	}
+}
+
 // TestSeveralFails: what are no samples of several machines over one transport is an error.
 func TestSeveralFails(t *testing.T) {
 	p := at(2, 8, "direct 1")
@@ -118,12 +129,13 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"-from x":                      "-from wants -table, the file for the rules",
-		"-from x -table " + again:      "no such file or directory",
-		"-from x -n 2 -table " + again: "-n does not go with -from, which measures nothing",
-		"-from x -table " + dir:        "is a directory, want a file",
-		"-samples=":                    "-samples has no name of a file",
-		"-samples " + dir:              "is a directory, want a file",
+		"-from x":                                "-from wants -table, the file for the rules",
+		"-from x -table " + again:                "no such file or directory",
+		"-from x -n 2 -table " + again:           "-n does not go with -from, which measures nothing",
+		"-from x -table " + dir:                  "is a directory, want a file",
+		"-samples=":                              "-samples has no name of a file",
+		"-samples " + dir:                        "is a directory, want a file",
+		"-samples " + again + " -table " + again: "-samples and -table are one file, ",
 	} {
 		got := perform(t, t.Context(), nil, strings.Fields(args)...)
 		if got.code != command.Usage || !strings.Contains(got.stderr, want) {

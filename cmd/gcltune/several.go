@@ -168,14 +168,12 @@ func (s *samples) usual(p point) (way, measured string) {
 	}
 	shape := shapeOfWay(way, coll, p.N)
 	for _, t := range p.Ways {
-		if shape != nil && equal(shapeOfWay(t.Way, coll, p.N), shape) {
+		if other := shapeOfWay(t.Way, coll, p.N); other != nil && shape != nil && *other == *shape {
 			return way, t.Way
 		}
 	}
 	return way, ""
 }
-
-func equal(a, b *shape) bool { return a != nil && *a == *b }
 
 // shapeOfWay is the shape of a way by its name over n ranks, or nil where it does not do the collective.
 func shapeOfWay(way string, coll measure.Collective, n int) *shape {

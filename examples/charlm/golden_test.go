@@ -1,20 +1,16 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"testing"
 
 	"gogcl.dev/internal/golden"
-	"gogcl.dev/ir"
 )
 
 // TestProgramsStay holds the programs that train, evaluate and generate against what they were.
 func TestProgramsStay(t *testing.T) {
 	onNumbers(t)
 	texts := map[string]string{}
-	keep := func(name string, s *ir.Session) {
-		texts[name] = fmt.Sprintf("%v%v\n%v", s.Program(), s.Report(), s.CodeReport())
-	}
 	for name, w := range map[string]way{"one": {replicas: 1}, "two": {replicas: 2}, "whole": {replicas: 2, whole: true},
 		"clipped": {replicas: 4, clip: 1}, "overlap": {replicas: 2, overlap: true, finite: true},
 		"one-bucket": {replicas: 2, bucket: 1 << 20}} {
@@ -22,7 +18,7 @@ func TestProgramsStay(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		keep("train-"+name, tr.session)
+		texts["train-"+name] = golden.Program(tr.session)
 		if err := tr.close(); err != nil {
 			t.Error(err)
 		}
@@ -31,13 +27,14 @@ func TestProgramsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep("generate", g.session)
+	texts["generate"] = golden.Program(g.session)
 	e, err := newEvaluator(tiny, tinyValues(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep("evaluate", e.session)
-	g.close()
-	e.close()
+	texts["evaluate"] = golden.Program(e.session)
+	if err := errors.Join(g.close(), e.close()); err != nil {
+		t.Error(err)
+	}
 	golden.Hashes(t, "programs.txt", texts)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -21,9 +20,8 @@ func TestProgramsStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := m.session
-		texts[strings.ReplaceAll(args, " ", "")] = fmt.Sprintf("%v%v\n%v", s.Program(), s.Report(), s.CodeReport())
-		if err := s.Close(); err != nil {
+		texts[strings.ReplaceAll(args, " ", "")] = golden.Program(m.session)
+		if err := m.session.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,21 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
 
 	"gogcl.dev/internal/golden"
-	"gogcl.dev/ir"
 	"gogcl.dev/remote"
 )
-
-// textOf is a session's program as text, with where everything lies.
-func textOf(s *ir.Session) string {
-	return fmt.Sprintf("%v%v\n%v", s.Program(), s.Report(), s.CodeReport())
-}
 
 // TestProgramsStay holds the programs of several command lines, and the reference's, against what they were.
 func TestProgramsStay(t *testing.T) {
@@ -41,7 +34,7 @@ func TestProgramsStay(t *testing.T) {
 			t.Fatalf("%s: %v", args, err)
 		}
 		name := strings.ReplaceAll(args, " ", "")
-		texts[name], texts[name+"-reference"] = textOf(m.session), textOf(r.session)
+		texts[name], texts[name+"-reference"] = golden.Program(m.session), golden.Program(r.session)
 		if err := m.close(); err != nil {
 			t.Error(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gogcl.dev/ir"
 )
 
 var (
@@ -21,6 +23,11 @@ var (
 
 // position is a line of a source file, which a text may name and which changes with every edit.
 var position = regexp.MustCompile(`[\w./-]+\.go:\d+`)
+
+// Program is the text of a session's program, with where everything lies and which code is live when.
+func Program(s *ir.Session) string {
+	return fmt.Sprintf("%v%v\n%v", s.Program(), s.Report(), s.CodeReport())
+}
 
 // Hashes compares texts, by name, with the hashes in a file of testdata. Lines of source files in them do not count.
 func Hashes(t *testing.T, file string, texts map[string]string) {

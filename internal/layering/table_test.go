@@ -49,7 +49,7 @@ func table() []row {
 		{pkg: "internal/commandtest", imports: []string{"internal/command"}},
 		{pkg: "internal/hosttest", modules: []string{xsys}},
 		{pkg: "internal/fulldisk"},
-		{pkg: "internal/golden"}, // for tests
+		{pkg: "internal/golden", imports: []string{"ir"}}, // for tests
 		{pkg: "internal/closest", pure: true},
 		{pkg: "internal/recent", pure: true},
 		{pkg: "internal/goroutine"},

@@ -48,8 +48,8 @@ func Examine(s *Schedule) (Report, error) {
 func (s *Schedule) Report() (Report, error) { return Examine(s) }
 
 // ExamineByRank is Examine of a schedule that need not be in memory. s says all but the programs, of which it has none.
-// program makes that of a rank, and is called for each rank once, in order; what it returns is compact, to a third of
-// the size, and not kept. Errors are those of Examine and of program.
+// program makes that of a rank, and is called for each rank once, in order; what it returns is
+// kept packed, in a third of its size. Errors are those of Examine and of program.
 func ExamineByRank(s *Schedule, program func(rank int) (Program, error)) (Report, error) {
 	switch {
 	case program == nil:

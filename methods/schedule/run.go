@@ -45,7 +45,7 @@ type machine struct {
 	flight
 }
 
-// What a machine takes of the room for a check.
+// What a machine takes of the budget of a check.
 const (
 	valueBytes = int64(unsafe.Sizeof(value(0)))
 	cellBytes  = int64(unsafe.Sizeof(cell{}))

@@ -89,7 +89,7 @@ func (w *Caller) Settle(before *Caller) {
 	*w.last = decided{}
 }
 
-// Instead is the way of calls that a program's own method does not do: that of Auto.
+// Instead is the Caller of calls that a program's own method does not do: that of Auto.
 func (w *Caller) Instead() *Caller {
 	out := *w
 	out.Own, out.Hybrid, out.instead = nil, nil, nil

@@ -31,7 +31,7 @@ type Extent struct {
 //
 // A piece of it that begins and ends at multiples of 8 bytes cuts no element, which is all that a fold asks for.
 type Layout struct {
-	Number  uint64 // no two layouts of a lane have the same
+	Number  uint64 // no two of one Layouts have the same
 	Extents []Extent
 	Chunks  int
 	ranks   int // in a collective with a result or an input per rank, how many there are; else 0
@@ -159,7 +159,7 @@ func (l *Layout) stretchAt(at int) int {
 	return sort.Search(len(l.stretches), func(i int) bool { return l.stretches[i].end > at })
 }
 
-// Layouts keeps the layouts that a lane has needed, to be found again: a program has a few sets of tensors that it
+// Layouts keeps layouts that were needed, to be found again: a program has a few sets of tensors that it
 // makes calls on again and again.
 type Layouts struct {
 	known recent.Map[uint64, *Layout] // by hash

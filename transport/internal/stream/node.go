@@ -38,7 +38,8 @@ type Config struct {
 	// looks. Zero: not at all.
 	Spin time.Duration
 
-	// Crowded says that other processes want the processor: a lane then gives it away after each look.
+	// Crowded says that other processes want the processor: a lane then gives it away after each look, to other threads
+	// where this process has no more replicas than processors.
 	Crowded bool
 
 	// Silence is for how long nothing may come of what a peer has sent until the link to it counts as lost. Zero: for

@@ -1,7 +1,7 @@
 // Package onepass carries out collectives without a schedule: on peer memory in one pass over pieces, and those of few
 // bytes by what everyone publishes on boards.
 //
-// It knows no method, no route and no rounds.
+// It knows no schedule, no route and no rounds.
 package onepass
 
 import (

@@ -1,7 +1,7 @@
 // Package phases carries out collectives of a group in phases: inside the link domain the one way, across domains the
 // other. A phase is a collective of its own among some of the members.
 //
-// It knows no route, no schedule and no connection: how a phase goes is its Caller's matter.
+// It decides on no route and knows no schedule: how a phase goes is its Caller's matter.
 package phases
 
 import (

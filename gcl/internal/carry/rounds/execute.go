@@ -31,7 +31,7 @@ type Run struct {
 	scratch         []byte
 }
 
-// Execute implements executor by messages.
+// Execute implements Executor by messages.
 func (p *Plan) Execute(ctx context.Context, runs []Run) error {
 	l := p.runner
 	l.giveScratch(p, runs)

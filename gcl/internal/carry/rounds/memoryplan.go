@@ -31,7 +31,7 @@ type MemoryPlan struct {
 
 // origin is where a message lies.
 type origin struct {
-	sender int // index into memoryPlan.senders
+	sender int // index into MemoryPlan.senders
 	span   schedule.Span
 
 	// Of a receive that goes in pieces, or of several that are one fold:
@@ -101,19 +101,19 @@ func NewMemoryPlan(l *Runner, set *Set, rank int) (*MemoryPlan, error) {
 	return s, nil
 }
 
-// Cut implements executor.
+// Cut implements Executor.
 func (s *MemoryPlan) Cut() int { return s.plan.Cut() }
 
-// Apart implements executor.
+// Apart implements Executor.
 func (s *MemoryPlan) Apart() bool { return s.plan.Apart() }
 
-// Summary implements executor.
+// Summary implements Executor.
 func (s *MemoryPlan) Summary() uint64 { return s.plan.Summary() }
 
-// Length implements executor.
+// Length implements Executor.
 func (s *MemoryPlan) Length() int { return s.plan.Length() }
 
-// Execute implements executor on peer memory.
+// Execute implements Executor on peer memory.
 func (s *MemoryPlan) Execute(ctx context.Context, runs []Run) error {
 	s.runner.giveScratch(s.plan, runs)
 	s.runs, s.ctx, s.ins, s.outs = runs, ctx, s.ins[:0], s.outs[:0]

@@ -281,16 +281,16 @@ func (p *Plan) split(bounds []int, n int, parts []int) {
 	}
 }
 
-// Cut implements executor.
+// Cut implements Executor.
 func (p *Plan) Cut() int { return p.chunks }
 
-// Apart implements executor.
+// Apart implements Executor.
 func (p *Plan) Apart() bool { return p.needsApart }
 
-// Summary implements executor.
+// Summary implements Executor.
 func (p *Plan) Summary() uint64 { return p.digest }
 
-// Length implements executor.
+// Length implements Executor.
 func (p *Plan) Length() int { return len(p.rounds) }
 
 // bases are the elements of the larger buffer at which the rank's input and output begin.

@@ -25,7 +25,7 @@ type rankPlan struct {
 	err   error
 }
 
-// setKey is where a planSet is in what the endpoints of a process share: all that decides on the plans.
+// setKey is where a Set is in what the endpoints of a process share: all that decides on the plans.
 type setKey struct {
 	group, rings uint64
 	Key

@@ -9,7 +9,7 @@ type strip struct {
 	srcs []operandAt // in the order of the fold
 }
 
-// operandAt is memory of the rank's own, or of one of memoryPlan.senders.
+// operandAt is memory of the rank's own, or of one of MemoryPlan.senders.
 type operandAt struct {
 	sender int // -1: the rank's own
 	span   schedule.Span
@@ -88,7 +88,7 @@ func (s *MemoryPlan) cutUp(round *planRound, from []origin) {
 	}
 }
 
-// take carries out the takes of run k.
+// fold carries out the strips of run k.
 func (s *MemoryPlan) fold(pieces []strip, k int, me *Run) {
 	for i := range pieces {
 		p := &pieces[i]
