@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -97,13 +98,13 @@ type graphStep struct {
 
 // logits is the net: relu(x w1 + b1) w2 + b2.
 func logits(x, w1, b1, w2, b2 *ir.Tensor) *ir.Tensor {
-	h := ir.Relu(ir.Add(ir.MatMul(x, w1), b1))
-	return ir.Add(ir.MatMul(h, w2), b2)
+	h := ops.Relu(ops.Add(ops.MatMul(x, w1), b1))
+	return ops.Add(ops.MatMul(h, w2), b2)
 }
 
 // digitsLoss has the mean loss of a replica's images, given their pixels and labels and the net's parameters.
 func digitsLoss(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.CrossEntropy(logits(in[0], in[2], in[3], in[4], in[5]), in[1])}
+	return []*ir.Tensor{ops.CrossEntropy(logits(in[0], in[2], in[3], in[4], in[5]), in[1])}
 }
 
 // newGraphStep builds the program and enters a session of it.
@@ -146,14 +147,14 @@ func newGraphStep(d *digits, n int) (*graphStep, error) {
 	grads := main.CallWithInfo(back.Graph, by).Outputs()
 	sums := collective.Comm{}.AllReduceMany(append(grads, call.Outputs()[0]), gcl.Mean) // the loss too
 	step := p.Variable(tensor.Scalar(int32(0)), ir.VariableName("step")).Tensor
-	step = ir.Accumulate(step, main.Constant(tensor.Scalar(int32(1))))
+	step = ops.Accumulate(step, main.Constant(tensor.Scalar(int32(1))))
 	rate := main.Constant(tensor.Scalar(digitsRate))
 	for i, v := range params {
 		zeros, err := tensor.New(tensor.F32, v.Shape()...)
 		if err != nil {
 			return nil, err
 		}
-		ir.Adam{}.Update(v, ir.AdamState{
+		ops.Adam{}.Update(v, ops.AdamState{
 			Mean:   p.Variable(zeros, ir.VariableName(v.Name()+" mean")).Tensor,
 			Square: p.Variable(zeros, ir.VariableName(v.Name()+" square")).Tensor,
 		}, sums[i], rate, step)

@@ -9,6 +9,7 @@ import (
 
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -81,11 +82,11 @@ func newRTSStep(n int, s rts.Sharding, trainer rts.Trainer,
 	}
 	x := main.Constant(images)
 	dense := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.Relu(ir.Add(ir.MatMul(in[0], in[1]), in[2]))}
+		return []*ir.Tensor{ops.Relu(ops.Add(ops.MatMul(in[0], in[1]), in[2]))}
 	}, x, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rtsWidth, rtsWidth}},
 		ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rtsWidth}})
 	loss := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.ReduceMean(ir.Square(ir.Sub(in[0], in[1])))}
+		return []*ir.Tensor{ops.ReduceMean(ops.Square(ops.Sub(in[0], in[1])))}
 	}, x, x)
 	var layers []rts.Layer
 	for range rtsLayers {

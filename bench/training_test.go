@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -65,11 +66,11 @@ func newTraining(update func(p *ir.Program, param, grad *ir.Tensor) error) (*ir.
 		h, params := in[0], in[2:]
 		for i := 0; i < len(params); i += 2 {
 			if i > 0 {
-				h = ir.Relu(h)
+				h = ops.Relu(h)
 			}
-			h = ir.Add(ir.MatMul(h, params[i]), params[i+1])
+			h = ops.Add(ops.MatMul(h, params[i]), params[i+1])
 		}
-		return []*ir.Tensor{ir.CrossEntropy(h, in[1])}
+		return []*ir.Tensor{ops.CrossEntropy(h, in[1])}
 	}, inputs(in)...)
 	call := main.CallWithInfo(forward, nil, in...)
 	back := ir.Autodiff(forward, ir.ForInputs(forward.Inputs()[2:]...))
@@ -96,7 +97,7 @@ var optimisers = []struct {
 	{"sgd", func(p *ir.Program, param, grad *ir.Tensor) error {
 		velocity, err := kept(p, param, "velocity")
 		if err == nil {
-			ir.SGD{Momentum: 0.9}.Update(param, velocity, grad, p.Main().Constant(tensor.Scalar(float32(1e-3))))
+			ops.SGD{Momentum: 0.9}.Update(param, velocity, grad, p.Main().Constant(tensor.Scalar(float32(1e-3))))
 		}
 		return err
 	}},
@@ -107,7 +108,7 @@ var optimisers = []struct {
 		}
 		square, err := kept(p, param, "square")
 		if err == nil {
-			ir.Adam{}.Update(param, ir.AdamState{Mean: mean, Square: square}, grad,
+			ops.Adam{}.Update(param, ops.AdamState{Mean: mean, Square: square}, grad,
 				p.Main().Constant(tensor.Scalar(float32(1e-3))), p.Main().Constant(tensor.Scalar(int32(100))))
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -46,19 +47,19 @@ func transformerBlock(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	if err != nil {
 		panic(err) // the mask has as many elements as its shape says
 	}
-	norm := ir.LayerNorm(x, p[0], p[1], epsilon)
+	norm := ops.LayerNorm(x, p[0], p[1], epsilon)
 	heads := func(w *ir.Tensor, order ...int) *ir.Tensor {
-		y := ir.Reshape(ir.MatMul(norm, w), blockBatch, blockPositions, blockHeads, width)
-		return ir.Transpose(y, order...)
+		y := ops.Reshape(ops.MatMul(norm, w), blockBatch, blockPositions, blockHeads, width)
+		return ops.Transpose(y, order...)
 	}
 	q, k, v := heads(p[2], 0, 2, 1, 3), heads(p[3], 0, 2, 3, 1), heads(p[4], 0, 2, 1, 3)
-	scores := ir.MatMul(ir.MulScalar(q, 1/math.Sqrt(width)), k)
-	weights := ir.Softmax(ir.Add(scores, g.Constant(masked)))
-	y := ir.Transpose(ir.MatMul(weights, v), 0, 2, 1, 3)
-	x = ir.Add(x, ir.MatMul(ir.Reshape(y, blockBatch, blockPositions, blockChannels), p[5]))
+	scores := ops.MatMul(ops.MulScalar(q, 1/math.Sqrt(width)), k)
+	weights := ops.Softmax(ops.Add(scores, g.Constant(masked)))
+	y := ops.Transpose(ops.MatMul(weights, v), 0, 2, 1, 3)
+	x = ops.Add(x, ops.MatMul(ops.Reshape(y, blockBatch, blockPositions, blockChannels), p[5]))
 
-	h := ir.Gelu(ir.Add(ir.MatMul(ir.LayerNorm(x, p[6], p[7], epsilon), p[8]), p[9]))
-	return []*ir.Tensor{ir.Add(x, ir.Add(ir.MatMul(h, p[10]), p[11]))}
+	h := ops.Gelu(ops.Add(ops.MatMul(ops.LayerNorm(x, p[6], p[7], epsilon), p[8]), p[9]))
+	return []*ir.Tensor{ops.Add(x, ops.Add(ops.MatMul(h, p[10]), p[11]))}
 }
 
 // newTransformer is the block forward and backward, on one replica: the gradients of its input and of each parameter,

@@ -7,6 +7,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/internal/anyinput"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -21,7 +22,7 @@ func TestAnyInput(t *testing.T) {
 	in, out := building.HostToDevice("in", f32(2, 3)), building.DeviceToHost("out", f32(2, 3))
 	w := building.Variable(f32s(t, []float32{1, 2, 3, 4, 5, 6}, 2, 3), ir.VariableName("w"))
 	square := building.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.Mul(in[0], in[0])}
+		return []*ir.Tensor{ops.Mul(in[0], in[0])}
 	}, f32(2, 3))
 	info := m.CallWithInfo(square, nil, x)
 	started := m.Start(square, x)
@@ -45,27 +46,27 @@ func TestAnyInput(t *testing.T) {
 			},
 			"ForInputs": ir.ForInputs, "IdenticalLosses": ir.IdenticalLosses, "Autodiff": ir.Autodiff,
 			"New": ir.New, "WithJob": ir.WithJob, "WithMaxSteps": ir.WithMaxSteps,
-			"SpecOf": ir.SpecOf, "Abs": ir.Abs, "Accumulate": ir.Accumulate, "Add": ir.Add,
-			"AddScalar": ir.AddScalar, "And": ir.And, "Apply": ir.Apply, "Apply1": ir.Apply1,
-			"Argmax": ir.Argmax, "Cast": ir.Cast, "Concat": ir.Concat, "CopyInto": ir.CopyInto,
-			"CrossEntropy": ir.CrossEntropy, "CrossEntropyEach": ir.CrossEntropyEach, "Div": ir.Div,
-			"DivScalar": ir.DivScalar, "Equal": ir.Equal, "Exp": ir.Exp, "Expand": ir.Expand,
-			"GatherRows": ir.GatherRows, "Gelu": ir.Gelu, "Greater": ir.Greater, "GreaterEqual": ir.GreaterEqual,
-			"LayerNorm": ir.LayerNorm, "Less": ir.Less, "LessEqual": ir.LessEqual, "Log": ir.Log,
-			"LogSoftmax": ir.LogSoftmax, "MatMul": ir.MatMul, "Mul": ir.Mul, "MulScalar": ir.MulScalar,
-			"Neg": ir.Neg, "Not": ir.Not, "NotEqual": ir.NotEqual, "Or": ir.Or, "ReduceMax": ir.ReduceMax,
-			"ReduceMaxKeep": ir.ReduceMaxKeep, "ReduceMean": ir.ReduceMean, "ReduceMeanKeep": ir.ReduceMeanKeep,
-			"ReduceSum": ir.ReduceSum, "ReduceSumKeep": ir.ReduceSumKeep, "Relu": ir.Relu, "Reshape": ir.Reshape,
-			"ScaledAdd": ir.ScaledAdd, "Select": ir.Select, "Sigmoid": ir.Sigmoid, "Slice": ir.Slice,
-			"SliceAxis": ir.SliceAxis, "Softmax": ir.Softmax, "Sqrt": ir.Sqrt, "Square": ir.Square,
-			"Sub": ir.Sub, "SubScalar": ir.SubScalar, "Tanh": ir.Tanh, "Transpose": ir.Transpose,
+			"SpecOf": ir.SpecOf, "Abs": ops.Abs, "Accumulate": ops.Accumulate, "Add": ops.Add,
+			"AddScalar": ops.AddScalar, "And": ops.And, "Apply": ir.Apply, "Apply1": ir.Apply1,
+			"Argmax": ops.Argmax, "Cast": ops.Cast, "Concat": ops.Concat, "CopyInto": ops.CopyInto,
+			"CrossEntropy": ops.CrossEntropy, "CrossEntropyEach": ops.CrossEntropyEach, "Div": ops.Div,
+			"DivScalar": ops.DivScalar, "Equal": ops.Equal, "Exp": ops.Exp, "Expand": ops.Expand,
+			"Gelu": ops.Gelu, "Greater": ops.Greater, "GreaterEqual": ops.GreaterEqual,
+			"LayerNorm": ops.LayerNorm, "Less": ops.Less, "LessEqual": ops.LessEqual, "Log": ops.Log,
+			"LogSoftmax": ops.LogSoftmax, "MatMul": ops.MatMul, "Mul": ops.Mul, "MulScalar": ops.MulScalar,
+			"Neg": ops.Neg, "Not": ops.Not, "NotEqual": ops.NotEqual, "Or": ops.Or, "ReduceMax": ops.ReduceMax,
+			"ReduceMaxKeep": ops.ReduceMaxKeep, "ReduceMean": ops.ReduceMean, "ReduceMeanKeep": ops.ReduceMeanKeep,
+			"ReduceSum": ops.ReduceSum, "ReduceSumKeep": ops.ReduceSumKeep, "Relu": ops.Relu, "Reshape": ops.Reshape,
+			"ScaledAdd": ops.ScaledAdd, "Select": ops.Select, "Sigmoid": ops.Sigmoid, "Slice": ops.Slice,
+			"SliceAxis": ops.SliceAxis, "Softmax": ops.Softmax, "Sqrt": ops.Sqrt, "Square": ops.Square,
+			"Sub": ops.Sub, "SubScalar": ops.SubScalar, "Tanh": ops.Tanh, "Transpose": ops.Transpose,
 			"AllReplicas": ir.AllReplicas, "VariableGroups": ir.VariableGroups, "VariableName": ir.VariableName,
 		},
 		Types: []any{
-			ir.Adam{}, ir.AdamState{}, ir.AliveTensor{}, ir.AutodiffOption(nil), ir.Backward{}, ir.Branch{},
+			ops.Adam{}, ops.AdamState{}, ir.AliveTensor{}, ir.AutodiffOption(nil), ir.Backward{}, ir.Branch{},
 			ir.BuildError{}, ir.CallInfo{}, ir.CodeReport{}, ir.CodeSize{}, ir.CodeStep{}, ir.GradInfo{},
 			ir.Graph{}, ir.Memory{}, ir.Position{}, ir.Profile{}, ir.Program{}, ir.ReplicaProfile{}, ir.Report{},
-			ir.RunError{}, ir.SGD{}, ir.Session{}, ir.SessionOption(nil), ir.Spec{}, ir.Started{}, ir.StepReport{},
+			ir.RunError{}, ops.SGD{}, ir.Session{}, ir.SessionOption(nil), ir.Spec{}, ir.Started{}, ir.StepReport{},
 			ir.Stream{}, ir.Tensor{}, ir.Variable{}, ir.VariableOption(nil),
 		},
 		Values: []any{

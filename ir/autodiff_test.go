@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestAutodiffRefuses(t *testing.T) {
 	p := ir.New(1)
 	cube := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.Mul(in[0], ir.Mul(in[0], in[0]))}
+		return []*ir.Tensor{ops.Mul(in[0], ops.Mul(in[0], in[0]))}
 	}, f32())
 	info := ir.Autodiff(cube)
 	ir.Autodiff(p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
@@ -38,7 +39,7 @@ func TestAutodiffOfTurnsThatCannotBeDoneAgain(t *testing.T) {
 			return nil
 		}, f32())
 		g.Call(store, in2[0])
-		return []*ir.Tensor{ir.Mul(ir.Mul(in2[0], g.HostLoad(in)), in2[1])}
+		return []*ir.Tensor{ops.Mul(ops.Mul(in2[0], g.HostLoad(in)), in2[1])}
 	}, f32(), f32())
 	f := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return g.Repeat(turn, 3, in[0], in[1]) },
 		f32(), f32())
@@ -47,7 +48,7 @@ func TestAutodiffOfTurnsThatCannotBeDoneAgain(t *testing.T) {
 	by := info.By(fwd)
 	by[info.Grads[0]] = number(m, 1)
 	grads := m.CallWithInfo(info.Graph, by).Outputs()
-	m.HostStore(out, ir.Add(grads[0], ir.MulScalar(grads[1], 1000)))
+	m.HostStore(out, ops.Add(grads[0], ops.MulScalar(grads[1], 1000)))
 	s, err := ir.NewSession(p)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +72,8 @@ func TestAutodiffOffTheWay(t *testing.T) {
 	want(t, result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
 		count := p.Variable(tensor.Scalar(float32(0)))
 		f := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			ir.Accumulate(in[1], number(g, 1))
-			return []*ir.Tensor{ir.Mul(in[0], in[0])}
+			ops.Accumulate(in[1], number(g, 1))
+			return []*ir.Tensor{ops.Mul(in[0], in[0])}
 		}, f32(), f32())
 		fwd := m.CallWithInfo(f, nil, number(m, 3), count.Tensor)
 		fwd.SetParentInputModified(count.Tensor)

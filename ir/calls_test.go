@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 )
 
 // twice is a program of graphs, each of which calls the one before two times. With all calls in their places it has
@@ -42,7 +43,7 @@ func loops(depth int) *ir.Program {
 	return p
 }
 
-func plusOne(_ *ir.Graph, x *ir.Tensor) *ir.Tensor { return ir.AddScalar(x, 1) }
+func plusOne(_ *ir.Graph, x *ir.Tensor) *ir.Tensor { return ops.AddScalar(x, 1) }
 
 // runs has the main graph call a graph.
 func runs(p *ir.Program, g *ir.Graph) {
@@ -135,7 +136,7 @@ func TestMaxSteps(t *testing.T) {
 
 // TestMostKept: a gradient keeps as many tensors of what its graph calls as may be, and no more.
 func TestMostKept(t *testing.T) {
-	square := func(_ *ir.Graph, x *ir.Tensor) *ir.Tensor { return ir.Mul(x, x) }
+	square := func(_ *ir.Graph, x *ir.Tensor) *ir.Tensor { return ops.Mul(x, x) }
 	const graphs = 5
 	const kept = 1 << (graphs - 1) // the input of each call of g0
 	for _, c := range []struct {
@@ -171,7 +172,7 @@ func TestMostKeptOfLoops(t *testing.T) {
 		out := p.DeviceToHost("out", f32(2))
 		last := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			g.HostStore(out, in[0])
-			return []*ir.Tensor{ir.Mul(in[0], in[0])}
+			return []*ir.Tensor{ops.Mul(in[0], in[0])}
 		}, f32(2))
 		for range 4 {
 			body := last

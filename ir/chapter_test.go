@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -14,7 +15,7 @@ func TestTwoGraphsOfOneFunction(t *testing.T) {
 	m := p.Main()
 	in, first, second := p.HostToDevice("in", f32(2, 2)), p.DeviceToHost("first", f32(2, 2)),
 		p.DeviceToHost("second", f32(2))
-	matMul := func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.MatMul(in[0], in[1])} }
+	matMul := func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ops.MatMul(in[0], in[1])} }
 	x := m.HostLoad(in)
 	w1, w2 := p.Variable(f32s(t, []float32{1, 1, 1, 1}, 2, 2)), p.Variable(f32s(t, []float32{1, 1}))
 	g1, g2 := p.CreateGraph(matMul, x, w1.Tensor), p.CreateGraph(matMul, x, w2.Tensor)
@@ -46,7 +47,7 @@ type linear struct{ w, b *ir.Tensor }
 
 func (l *linear) build(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	l.w, l.b = g.Input("W", f32(2, 2)), g.Input("b", f32(2))
-	return []*ir.Tensor{ir.Add(ir.MatMul(in[0], l.w), l.b)}
+	return []*ir.Tensor{ops.Add(ops.MatMul(in[0], l.w), l.b)}
 }
 
 // Linear layer W = ones(2,2), b = ones(2), x = ones(2,2): 3 after a turn, 7 after two. Its own inputs are given by map.

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/tensor"
 )
@@ -25,15 +27,18 @@ var choiceForms = []struct {
 	build func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor
 }{
 	{"two functions", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
-		return g.If(condition, branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ir.Mul(x, y) }),
-			branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ir.Tanh(x) }))[0]
+		return g.If(condition,
+			branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ops.Mul(x, y) }),
+			branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ops.Tanh(x) }))[0]
 	}},
 	{"one tensor for both inputs", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
-		product := func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ir.Mul(ir.Tanh(x), y) }
-		return ir.Mul(y, g.If(condition, branchOf(g, x, x, product), branchOf(g, y, x, product))[0])
+		product := func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ops.Mul(ops.Tanh(x), y) }
+		return ops.Mul(y, g.If(condition, branchOf(g, x, x, product), branchOf(g, y, x, product))[0])
 	}},
 	{"one graph as both branches", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
-		b := branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ir.Mul(ir.Tanh(x), ir.Tanh(y)) })
+		b := branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
+			return ops.Mul(ops.Tanh(x), ops.Tanh(y))
+		})
 		return g.If(condition, b, ir.Branch{Graph: b.Graph, In: []*ir.Tensor{y, y}})[0]
 	}},
 	{"a branch that has no gradient", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
@@ -41,50 +46,51 @@ var choiceForms = []struct {
 			return []*ir.Tensor{g.Constant(vectorOf(1, 1, 1))}
 		})
 		out := g.If(condition, ir.Branch{Graph: one}, branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-			return ir.Mul(x, ir.Tanh(y))
+			return ops.Mul(x, ops.Tanh(y))
 		}))
-		return ir.Mul(out[0], x)
+		return ops.Mul(out[0], x)
 	}},
 	{"a captured tensor that is changed in place", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.Mul(x, y)
+		u := ops.Mul(x, y)
 		out := g.If(condition, branchOf(g, u, x, func(_ *ir.Graph, u, x *ir.Tensor) *ir.Tensor {
-			v := ir.Tanh(u)
-			before := ir.Mul(v, x)
-			ir.Accumulate(v, before)
-			ir.Accumulate(u, v)
-			return ir.Mul(u, before)
+			v := ops.Tanh(u)
+			before := ops.Mul(v, x)
+			ops.Accumulate(v, before)
+			ops.Accumulate(u, v)
+			return ops.Mul(u, before)
 		}), branchOf(g, u, x, func(_ *ir.Graph, u, x *ir.Tensor) *ir.Tensor {
-			ir.CopyInto(u, x)
-			return ir.Mul(u, x)
+			ops.CopyInto(u, x)
+			return ops.Mul(u, x)
 		}))
-		return ir.Mul(out[0], u)
+		return ops.Mul(out[0], u)
 	}},
 	{"changed before and after", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.Tanh(x)
-		ir.Accumulate(u, y)
-		out := g.If(condition, branchOf(g, u, y, func(_ *ir.Graph, u, y *ir.Tensor) *ir.Tensor { return ir.Mul(u, u) }),
-			branchOf(g, u, y, func(_ *ir.Graph, u, y *ir.Tensor) *ir.Tensor { return ir.Mul(u, y) }))
-		ir.Accumulate(u, out[0])
-		return ir.Mul(u, out[0])
+		u := ops.Tanh(x)
+		ops.Accumulate(u, y)
+		out := g.If(condition,
+			branchOf(g, u, y, func(_ *ir.Graph, u, y *ir.Tensor) *ir.Tensor { return ops.Mul(u, u) }),
+			branchOf(g, u, y, func(_ *ir.Graph, u, y *ir.Tensor) *ir.Tensor { return ops.Mul(u, y) }))
+		ops.Accumulate(u, out[0])
+		return ops.Mul(u, out[0])
 	}},
 	{"stored in a branch", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec)
-		remote.Store(ir.Mul(x, y), b, 0)
+		remote.Store(ops.Mul(x, y), b, 0)
 		nothing := g.Program().CreateGraph(func(*ir.Graph, []*ir.Tensor) []*ir.Tensor { return nil })
 		stores := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			remote.Store(ir.Tanh(in[0]), b, 0)
+			remote.Store(ops.Tanh(in[0]), b, 0)
 			return nil
 		}, x)
 		g.If(condition, ir.Branch{Graph: stores, In: []*ir.Tensor{x}}, ir.Branch{Graph: nothing})
-		return ir.Mul(remote.Load(g, b, 0), y)
+		return ops.Mul(remote.Load(g, b, 0), y)
 	}},
 	{"loaded in a branch", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec, 2)
-		remote.Store(ir.Mul(x, y), b, 0)
-		remote.Store(ir.Tanh(y), b, 1)
+		remote.Store(ops.Mul(x, y), b, 0)
+		remote.Store(ops.Tanh(y), b, 1)
 		load := func(at int) ir.Branch {
 			return branchOf(g, x, y, func(g *ir.Graph, x, _ *ir.Tensor) *ir.Tensor {
-				return ir.Mul(x, remote.Load(g, b, at))
+				return ops.Mul(x, remote.Load(g, b, at))
 			})
 		}
 		return g.If(condition, load(0), load(1))[0]
@@ -92,10 +98,10 @@ var choiceForms = []struct {
 	{"in a loop", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
 		turn := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			out := g.If(in[2], branchOf(g, in[0], in[1], func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-				return ir.Mul(ir.Tanh(x), y)
+				return ops.Mul(ops.Tanh(x), y)
 			}), branchOf(g, in[0], in[1], func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-				ir.Accumulate(x, y)
-				return ir.Mul(x, ir.Tanh(x))
+				ops.Accumulate(x, y)
+				return ops.Mul(x, ops.Tanh(x))
 			}))
 			return []*ir.Tensor{out[0]}
 		}, x, y, condition)
@@ -104,10 +110,10 @@ var choiceForms = []struct {
 	{"in a branch", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
 		outer := func(sign float64) ir.Branch {
 			graph := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				x, y := ir.MulScalar(in[0], sign), ir.Tanh(in[1])
+				x, y := ops.MulScalar(in[0], sign), ops.Tanh(in[1])
 				return g.If(in[2], branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-					return ir.Mul(ir.Tanh(x), y)
-				}), branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ir.Mul(y, y) }))
+					return ops.Mul(ops.Tanh(x), y)
+				}), branchOf(g, x, y, func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ops.Mul(y, y) }))
 			}, x, y, condition)
 			return ir.Branch{Graph: graph, In: []*ir.Tensor{x, y, condition}}
 		}
@@ -115,10 +121,10 @@ var choiceForms = []struct {
 	}},
 	{"in a call", func(g *ir.Graph, condition, x, y *ir.Tensor) *ir.Tensor {
 		called := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			u := ir.Tanh(in[0])
+			u := ops.Tanh(in[0])
 			return g.If(in[2], branchOf(g, u, in[1], func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-				return ir.Mul(ir.Tanh(x), y)
-			}), branchOf(g, u, in[1], func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ir.Mul(y, y) }))
+				return ops.Mul(ops.Tanh(x), y)
+			}), branchOf(g, u, in[1], func(_ *ir.Graph, x, y *ir.Tensor) *ir.Tensor { return ops.Mul(y, y) }))
 		}, x, y, condition)
 		return g.Call(called, x, y, condition)[0]
 	}},
@@ -129,7 +135,7 @@ func TestGradientOfAChoice(t *testing.T) {
 	x, y := vectorOf(0.3, -0.7, 1.1), vectorOf(0.9, 0.4, -0.6)
 	for _, f := range choiceForms {
 		for _, taken := range []bool{true, false} {
-			checkGradient(t, fmt.Sprint(f.name, ", ", taken), []*tensor.Tensor{x, y},
+			irtest.CheckGradient(t, fmt.Sprint(f.name, ", ", taken), []*tensor.Tensor{x, y},
 				func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
 					return f.build(g, g.Constant(tensor.Scalar(taken)), in[0], in[1])
 				})
@@ -142,8 +148,8 @@ func TestChoiceOfEachReplica(t *testing.T) {
 	p := ir.New(2)
 	condition := p.HostToDevice("condition", ir.Spec{DType: tensor.Bool})
 	graph := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		double := func(_ *ir.Graph, x, _ *ir.Tensor) *ir.Tensor { return ir.MulScalar(x, 2) }
-		square := func(_ *ir.Graph, x, _ *ir.Tensor) *ir.Tensor { return ir.Mul(x, x) }
+		double := func(_ *ir.Graph, x, _ *ir.Tensor) *ir.Tensor { return ops.MulScalar(x, 2) }
+		square := func(_ *ir.Graph, x, _ *ir.Tensor) *ir.Tensor { return ops.Mul(x, x) }
 		return g.If(in[0], branchOf(g, in[1], in[1], double), branchOf(g, in[1], in[1], square))
 	}, condition.Spec(), vectorSpec)
 	info := ir.Autodiff(graph)
@@ -166,7 +172,7 @@ func TestChoiceOfEachReplica(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := float64s(t, out[gradient]); !slices.Equal(got, []float64{2, 2, 2, 2, 4, 6}) {
+	if got := irtest.Float64s(t, out[gradient]); !slices.Equal(got, []float64{2, 2, 2, 2, 4, 6}) {
 		t.Errorf("%v, want 2 of the one replica, twice what was given of the other", got)
 	}
 }

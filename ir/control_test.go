@@ -2,6 +2,7 @@ package ir
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -57,13 +58,37 @@ func (o *twiceOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
 // twice adds the control to the graph of a tensor.
 func twice(called *Graph, x *Tensor) *Tensor { return Apply1(&twiceOp{graph: called}, nil, x) }
 
+// timesOp multiplies numbers of float64.
+type timesOp struct{}
+
+func (timesOp) Name() string                    { return "times" }
+func (timesOp) Infer(in []Spec) ([]Spec, error) { return in[:1], nil }
+
+func (timesOp) Bind(m *Memory) (func() error, error) {
+	x, err1 := tensor.Of[float64](m.In[0])
+	y, err2 := tensor.Of[float64](m.In[1])
+	d, err3 := tensor.Of[float64](m.Out[0])
+	return func() error {
+		for i := range d {
+			d[i] = x[i] * y[i]
+		}
+		return nil
+	}, errors.Join(err1, err2, err3)
+}
+
+func (timesOp) Gradient(b *Backward) []*Tensor {
+	return []*Tensor{Apply1(timesOp{}, nil, b.Grad(0), b.In(1)), Apply1(timesOp{}, nil, b.Grad(0), b.In(0))}
+}
+
 // TestAnotherControl: a control that the package does not know is run, differentiated in a loop and in a branch,
 // printed, planned, reported and drawn.
 func TestAnotherControl(t *testing.T) {
 	p := New(1)
 	spec := Spec{DType: tensor.F64, Shape: tensor.Shape{2}}
 	fourth := p.CreateGraph(func(_ *Graph, in []*Tensor) []*Tensor { // (x^2)^2
-		square := p.CreateGraph(func(_ *Graph, in []*Tensor) []*Tensor { return []*Tensor{Mul(in[0], in[0])} }, spec)
+		square := p.CreateGraph(func(_ *Graph, in []*Tensor) []*Tensor {
+			return []*Tensor{Apply1(timesOp{}, nil, in[0], in[0])}
+		}, spec)
 		return []*Tensor{twice(square.Named("square"), in[0])}
 	}, spec).Named("fourth")
 	outer := p.CreateGraph(func(g *Graph, in []*Tensor) []*Tensor { // x^4 of a branch, twice in a loop: x^16

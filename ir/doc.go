@@ -11,7 +11,7 @@
 //
 //	x := p.Main().HostLoad(in)
 //	increment := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-//		return []*ir.Tensor{ir.AddScalar(in[0], 1)}
+//		return []*ir.Tensor{ops.AddScalar(in[0], 1)}
 //	}, x)
 //	y := p.Main().Call(increment, x)[0]
 //	p.Main().HostStore(out, y)

@@ -9,6 +9,7 @@ import (
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -19,7 +20,7 @@ var noContext context.Context
 func identity(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in }
 
 // square is a graph's function whose gradient needs its input.
-func square(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Mul(in[0], in[0])} }
+func square(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ops.Mul(in[0], in[0])} }
 
 // f32s is a tensor of float32.
 func f32s(t testing.TB, values []float32, shape ...int) *tensor.Tensor {
@@ -168,13 +169,13 @@ func TestBuildErrors(t *testing.T) {
 			m.HostStore(p.DeviceToHost("x", f32(2)), m.Constant(tensor.Scalar(float32(1))))
 		}, `host store at errors_test.go:* in graph main of float32 (): stream "x" is of float32 (2,)`},
 		{"store of what is made of nothing", func(p *ir.Program, m *ir.Graph) {
-			m.HostStore(p.DeviceToHost("x", f32(2)), ir.Add(nil, nil))
+			m.HostStore(p.DeviceToHost("x", f32(2)), ops.Add(nil, nil))
 		}, "host store at errors_test.go:* in graph main: input 0 is what an operation on no tensor has returned"},
 		{"call on what is made of nothing", func(p *ir.Program, m *ir.Graph) {
-			m.Call(p.CreateGraph(identity, f32()), ir.Concat(0))
+			m.Call(p.CreateGraph(identity, f32()), ops.Concat(0))
 		}, "call at errors_test.go:* in graph main: input 0 is what an operation on no tensor has returned"},
 		{"graph of what is made of nothing", func(p *ir.Program, m *ir.Graph) {
-			p.CreateGraph(func(*ir.Graph, []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Relu(nil)} })
+			p.CreateGraph(func(*ir.Graph, []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ops.Relu(nil)} })
 		}, "input 0 is what an operation on no tensor has returned"},
 		{"store of nil", func(p *ir.Program, m *ir.Graph) { m.HostStore(p.DeviceToHost("x", f32(2)), nil) }, "input 0 is nil"},
 		{"variable without data", func(p *ir.Program, m *ir.Graph) { p.Variable(nil, ir.VariableName("w")) }, `variable at errors_test.go:* in graph main: "w": no data`},
@@ -202,7 +203,7 @@ func TestBuildErrors(t *testing.T) {
 		{"too many bytes", func(p *ir.Program, m *ir.Graph) { p.HostToDevice("x", f32(math.MaxInt/4)) }, "take more than"},
 		{"an op of too many bytes", func(p *ir.Program, m *ir.Graph) {
 			x := m.HostLoad(p.HostToDevice("x", f32(1<<20, 1)))
-			ir.MatMul(x, ir.Reshape(x, 1, 1<<20))
+			ops.MatMul(x, ops.Reshape(x, 1, 1<<20))
 		}, "matmul at errors_test.go:* in graph main of \"x\" float32 (1048576, 1), float32 (1, 1048576): output 0: "},
 		{"modified constant", func(p *ir.Program, m *ir.Graph) {
 			x := m.Constant(tensor.Scalar(float32(1)))
@@ -281,7 +282,7 @@ func TestBrokenIf(t *testing.T) {
 	p := ir.New(1)
 	g := p.CreateGraph(identity, f32(), f32())
 	x := number(p.Main(), 1)
-	for _, condition := range []*ir.Tensor{nil, x, ir.Add(x, nil)} {
+	for _, condition := range []*ir.Tensor{nil, x, ops.Add(x, nil)} {
 		b := ir.Branch{Graph: g, In: []*ir.Tensor{x, x}}
 		if out := p.Main().If(condition, b, b); len(out) != 2 {
 			t.Errorf("%d outputs", len(out))

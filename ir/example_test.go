@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -18,7 +19,7 @@ func Example() {
 
 	x := p.Main().HostLoad(in)
 	increment := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.AddScalar(in[0], 1)}
+		return []*ir.Tensor{ops.AddScalar(in[0], 1)}
 	}, x)
 	y := p.Main().Call(increment, x)[0]
 	p.Main().HostStore(out, y)
@@ -56,7 +57,7 @@ func ExampleAutodiff() {
 	x, w := m.Constant(data), p.Variable(weights, ir.VariableName("w"))
 
 	loss := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.ReduceSum(ir.Square(ir.MatMul(in[0], in[1])))}
+		return []*ir.Tensor{ops.ReduceSum(ops.Square(ops.MatMul(in[0], in[1])))}
 	}, x, w.Tensor)
 	forward := m.CallWithInfo(loss, nil, x, w.Tensor)
 
@@ -90,7 +91,7 @@ func ExampleGraph_Repeat() {
 	m := p.Main()
 	number := ir.Spec{DType: tensor.I32}
 	fibonacci := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{in[1], ir.Add(in[0], in[1])}
+		return []*ir.Tensor{in[1], ops.Add(in[0], in[1])}
 	}, number, number)
 	turns := m.Repeat(fibonacci, 10, m.Constant(tensor.Scalar(int32(0))), m.Constant(tensor.Scalar(int32(1))))
 
@@ -115,7 +116,7 @@ func ExampleSession() {
 	p := ir.New(2)
 	in := p.HostToDevice("in", ir.Spec{DType: tensor.I32})
 	sum := p.Variable(tensor.Scalar(int32(100)), ir.VariableName("sum"), ir.AllReplicas())
-	ir.Accumulate(sum.Tensor, p.Main().HostLoad(in))
+	ops.Accumulate(sum.Tensor, p.Main().HostLoad(in))
 
 	s, err := ir.NewSession(p)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 )
 
 // TestBuildingGoesOn: code that asks a tensor which stands for an error for its extents, or a graph that is none for
@@ -14,17 +15,17 @@ func TestBuildingGoesOn(t *testing.T) {
 	p := ir.New(1)
 	m := p.Main()
 	x := m.Constant(f32s(t, []float32{1, 2, 3, 4, 5, 6}, 2, 3))
-	y := ir.MatMul(x, x) // 2 by 3 times 2 by 3
+	y := ops.MatMul(x, x) // 2 by 3 times 2 by 3
 	rows, columns := y.Shape()[0], y.Spec().Shape[1]
 	last := y.Shape()[len(y.Shape())-1]
-	y = ir.Reshape(y, rows*last, columns/rows)
+	y = ops.Reshape(y, rows*last, columns/rows)
 	for range y.Shape()[1] {
-		y = ir.Add(y, y)
+		y = ops.Add(y, y)
 	}
-	none := ir.Concat(0)
-	y = ir.Reshape(y, none.Shape()[2], none.Graph().Program().Replicas()+(*ir.Tensor)(nil).Shape()[0])
+	none := ops.Concat(0)
+	y = ops.Reshape(y, none.Shape()[2], none.Graph().Program().Replicas()+(*ir.Tensor)(nil).Shape()[0])
 	two := m.Call(p.CreateGraph(nil), y)
-	ir.Add(two[0], two[1])
+	ops.Add(two[0], two[1])
 	m.Call(nil)[1].Shape()
 	p.HostToDevice("y", y.Spec())
 	s, err := ir.NewSession(p)
@@ -32,7 +33,7 @@ func TestBuildingGoesOn(t *testing.T) {
 		s.Close()
 	}
 	var built *ir.BuildError
-	if !errors.As(err, &built) || built.Op != "matmul" || !strings.Contains(err.Error(), "failed_test.go:17") {
+	if !errors.As(err, &built) || built.Op != "matmul" || !strings.Contains(err.Error(), "failed_test.go:18") {
 		t.Errorf("%v", err)
 	}
 }

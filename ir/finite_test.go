@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -117,7 +118,7 @@ func TestCheckFinite(t *testing.T) {
 					return ir.Apply(emit{name, func(*ir.Memory, int) float32 { return v }}, g)
 				})}
 			}
-			g.If(ir.Equal(mine, g.Constant(tensor.Scalar(int32(2)))), branch("then", nan), branch("else", inf))
+			g.If(ops.Equal(mine, g.Constant(tensor.Scalar(int32(2)))), branch("then", nan), branch("else", inf))
 		}, "replica 2: then built"},
 		"what is started": {func(g *ir.Graph) {
 			beside := g.Program().CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
@@ -130,7 +131,7 @@ func TestCheckFinite(t *testing.T) {
 		"a variable has it": {func(g *ir.Graph) {
 			data, _ := tensor.FromSlice([]float32{1, 2, nan}, 3)
 			w := g.Program().Variable(data, ir.VariableName("w"))
-			ir.Add(w.Tensor, w.Tensor)
+			ops.Add(w.Tensor, w.Tensor)
 		}, "replica 0: add built at finite_test.go:# in graph main, of \"w\": element 2 of float32 (3,) is NaN, not " +
 			"a finite number; %"},
 	} {
@@ -303,7 +304,7 @@ func BenchmarkCheckFinite(b *testing.B) {
 				data, _ := tensor.New(tensor.F32, bytes/4)
 				w := p.Variable(data)
 				for range 20 {
-					ir.Accumulate(w.Tensor, w.Tensor)
+					ops.Accumulate(w.Tensor, w.Tensor)
 				}
 				s, err := ir.NewSession(p)
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -20,7 +21,7 @@ func thisLine() int {
 // dense is a layer as a package of the user's has it; at is the line that adds its operation.
 func dense(x, w *ir.Tensor, at *int) *ir.Tensor {
 	*at = thisLine() + 1
-	return ir.MatMul(x, w)
+	return ops.MatMul(x, w)
 }
 
 // TestBuildErrorFrames has an error in a layer that a model uses in a graph that a program builds.
@@ -67,7 +68,7 @@ func TestManyFrames(t *testing.T) {
 	var deep func(depth int, x *ir.Tensor) *ir.Tensor
 	deep = func(depth int, x *ir.Tensor) *ir.Tensor {
 		if depth == 0 {
-			return ir.Reshape(x, 3)
+			return ops.Reshape(x, 3)
 		}
 		return deep(depth-1, x)
 	}

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"gogcl.dev/internal/golden"
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
 )
 
 // TestProgramsStay holds 1,000 random programs, and 200 with gradients, against what they were: as text, with where
 // everything lies and which code is loaded when.
 func TestProgramsStay(t *testing.T) {
-	if raceDetectorOn {
+	if irtest.Race {
 		t.Skip("the race detector changes no program")
 	}
 	const each = 100 // programs of a hash

@@ -13,7 +13,7 @@ import (
 func chain(n int) *Program {
 	p, x := oneVariable()
 	for range n {
-		x = AddScalar(x, 1)
+		x = sum(x, x)
 	}
 	return p
 }
@@ -23,10 +23,10 @@ func wide(n int) *Program {
 	p, x := oneVariable()
 	var all []*Tensor
 	for range n / 2 {
-		all = append(all, AddScalar(x, 1))
+		all = append(all, sum(x, x))
 	}
 	for len(all) > 1 {
-		all = append(all[2:], Add(all[0], all[1]))
+		all = append(all[2:], sum(all[0], all[1]))
 	}
 	return p
 }
@@ -36,14 +36,16 @@ func nested(n int) *Program {
 	p, x := oneVariable()
 	all := []*Tensor{x}
 	for i := range n / 2 {
-		all = append(all, AddScalar(all[i], 1))
+		all = append(all, sum(all[i], all[i]))
 	}
 	x = all[n/2]
 	for _, t := range slices.Backward(all[:n/2]) {
-		x = Add(x, t)
+		x = sum(x, t)
 	}
 	return p
 }
+
+func sum(x, y *Tensor) *Tensor { return Apply1(sumOp{}, nil, x, y) }
 
 func oneVariable() (*Program, *Tensor) {
 	p := New(1)

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -16,7 +18,7 @@ func TestHostToAll(t *testing.T) {
 		f32 := func(shape ...int) ir.Spec { return ir.Spec{DType: tensor.F32, Shape: shape} }
 		rate, x, out := p.HostToAll("rate", f32(2)), p.HostToDevice("x", f32(2)), p.DeviceToHost("out", f32(2))
 		for range 2 {
-			p.Main().HostStore(out, ir.Mul(p.Main().HostLoad(rate), p.Main().HostLoad(x)))
+			p.Main().HostStore(out, ops.Mul(p.Main().HostLoad(rate), p.Main().HostLoad(x)))
 		}
 		s, err := ir.NewSession(p)
 		if err != nil {
@@ -56,13 +58,13 @@ func TestHostToAll(t *testing.T) {
 
 // TestGradInfoInput calls a gradient with what it needs, input by input.
 func TestGradInfoInput(t *testing.T) {
-	data := []*tensor.Tensor{randomFloats(tensor.Shape{2, 3}), randomFloats(tensor.Shape{2, 3}),
-		randomFloats(tensor.Shape{2, 3})}
+	data := []*tensor.Tensor{irtest.RandomFloats(tensor.Shape{2, 3}), irtest.RandomFloats(tensor.Shape{2, 3}),
+		irtest.RandomFloats(tensor.Shape{2, 3})}
 	var byName, want []*tensor.Tensor
 	for _, named := range []bool{true, false} {
-		got := runOps(t, data, func(m *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		got := irtest.Run(t, data, func(m *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			graph := m.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				return []*ir.Tensor{ir.Mul(in[0], in[1])}
+				return []*ir.Tensor{ops.Mul(in[0], in[1])}
 			}, in[0], in[1])
 			info := ir.Autodiff(graph)
 			forward := m.CallWithInfo(graph, nil, in[:2]...)

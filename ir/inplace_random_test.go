@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/ir/slice"
 	"gogcl.dev/remote"
 	"gogcl.dev/tensor"
@@ -65,35 +67,35 @@ func init() { gradientForms = allGradientForms } // the forms make further forms
 var allGradientForms = []gradientForm{
 	{"accumulate", 10, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
 		acc := p.fresh(g, pool)
-		p.changed(acc, ir.Accumulate(acc, s))
+		p.changed(acc, ops.Accumulate(acc, s))
 		if p.rng.IntN(3) == 0 { // its own sum
-			p.changed(acc, ir.Accumulate(acc, acc))
-			return ir.MulScalar(acc, 0.5)
+			p.changed(acc, ops.Accumulate(acc, acc))
+			return ops.MulScalar(acc, 0.5)
 		}
 		return acc
 	}},
 	{"copy into", 10, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
 		acc := p.fresh(g, pool)
 		before := p.product(acc, s)
-		p.changed(acc, ir.CopyInto(acc, s))
+		p.changed(acc, ops.CopyInto(acc, s))
 		return p.mean(before, acc)
 	}},
 	{"scaled add", 6, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
 		acc := p.fresh(g, pool)
-		p.changed(acc, ir.ScaledAdd(acc, s, -0.7))
+		p.changed(acc, ops.ScaledAdd(acc, s, -0.7))
 		return acc
 	}},
 	{"saved and overwritten", 10, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
-		x, y := ir.Tanh(s), p.fresh(g, pool)
-		z := ir.Mul(x, y) // its gradient needs both as they are here
-		p.changed(x, ir.Accumulate(x, y))
-		p.changed(y, ir.CopyInto(y, z))
+		x, y := ops.Tanh(s), p.fresh(g, pool)
+		z := ops.Mul(x, y) // its gradient needs both as they are here
+		p.changed(x, ops.Accumulate(x, y))
+		p.changed(y, ops.CopyInto(y, z))
 		return p.mean(p.product(x, y), z)
 	}},
 	{"modified by a call", 12, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
 		acc := p.fresh(g, pool)
 		inner := p.inner(pool, 2, 0, func(g *ir.Graph, in []*ir.Tensor) { // changes its first input
-			ir.Accumulate(in[0], p.product(in[1], in[0]))
+			ops.Accumulate(in[0], p.product(in[1], in[0]))
 		}, acc, s)
 		before := p.product(acc, s)
 		info := g.CallWithInfo(inner, nil, acc, s)
@@ -104,7 +106,7 @@ var allGradientForms = []gradientForm{
 		s *ir.Tensor) *ir.Tensor {
 		acc := p.fresh(g, pool)
 		body := p.inner(pool, 2, 1, func(g *ir.Graph, in []*ir.Tensor) {
-			ir.Accumulate(in[1], p.product(in[0], in[1]))
+			ops.Accumulate(in[1], p.product(in[0], in[1]))
 		}, s, acc)
 		info := g.RepeatWithInfo(body, 1+p.rng.IntN(3), nil, s, acc)
 		if p.rng.IntN(2) == 0 {
@@ -116,7 +118,7 @@ var allGradientForms = []gradientForm{
 		s *ir.Tensor) *ir.Tensor {
 		acc := p.fresh(g, pool)
 		body := p.inner(pool, 2, 1, func(g *ir.Graph, in []*ir.Tensor) {
-			ir.CopyInto(in[0], p.product(in[0], in[1]))
+			ops.CopyInto(in[0], p.product(in[0], in[1]))
 		}, s, acc)
 		return g.Repeat(body, 1+p.rng.IntN(3), s, acc)[0]
 	}},
@@ -136,7 +138,7 @@ var allGradientForms = []gradientForm{
 	{"stored and loaded where it is computed", 8, false, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor,
 		s *ir.Tensor) *ir.Tensor {
 		b, entry := p.buffers[1], p.rng.IntN(entryCount)
-		at := ir.AddScalar(g.Constant(tensor.Scalar(int32(entry))), 0)
+		at := ops.AddScalar(g.Constant(tensor.Scalar(int32(entry))), 0)
 		remote.StoreAt(s, b, at)
 		if p.rng.IntN(2) == 0 {
 			remote.StoreAt(p.one(pool), b, g.Constant(tensor.Scalar(int64((entry+1)%entryCount))))
@@ -170,21 +172,21 @@ var allGradientForms = []gradientForm{
 		scalar := ir.Spec{DType: tensor.I32}
 		put := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			remote.StoreAt(in[0], b, in[1])
-			return []*ir.Tensor{p.product(in[0], in[2]), ir.AddScalar(in[1], 1)}
+			return []*ir.Tensor{p.product(in[0], in[2]), ops.AddScalar(in[1], 1)}
 		}, vectorSpec, scalar, vectorSpec)
 		get := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{p.mean(in[0], remote.LoadAt(b, in[1])), ir.SubScalar(in[1], 1)}
+			return []*ir.Tensor{p.mean(in[0], remote.LoadAt(b, in[1])), ops.SubScalar(in[1], 1)}
 		}, vectorSpec, scalar)
 		zero := g.Constant(tensor.Scalar(int32(0)))
 		x := g.Repeat(put, 3, s, zero, p.one(pool))
-		return g.Repeat(get, 1+p.rng.IntN(3), x[0], ir.SubScalar(x[1], 1))[0]
+		return g.Repeat(get, 1+p.rng.IntN(3), x[0], ops.SubScalar(x[1], 1))[0]
 	}},
 	{"called in several places", 8, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor,
 		s *ir.Tensor) *ir.Tensor {
 		b, entry, stores := p.buffers[0], p.rng.IntN(entryCount), p.rng.IntN(2) == 0
-		acc, sum := p.fresh(g, pool), ir.MulScalar(s, 0.5)
+		acc, sum := p.fresh(g, pool), ops.MulScalar(s, 0.5)
 		inner := p.inner(pool, 2, 1, func(g *ir.Graph, in []*ir.Tensor) {
-			ir.Accumulate(in[1], p.product(in[0], in[1]))
+			ops.Accumulate(in[1], p.product(in[0], in[1]))
 			if stores {
 				remote.Store(p.mean(in[1], remote.Load(g, b, entry)), b, entry)
 			}
@@ -212,10 +214,10 @@ var allGradientForms = []gradientForm{
 			at, _ := tensor.FromSlice([]uint32{uint32(n)}, 1)
 			return g.Constant(at)
 		}
-		at := ir.MulScalar(offset(p.rng.IntN(2)), 1)
+		at := ops.MulScalar(offset(p.rng.IntN(2)), 1)
 		before := p.product(acc, s)
 		slice.DynamicUpdateInPlace(acc, slice.DynamicSlice(s, at, dims, sizes), at, dims, sizes)
-		ir.CopyInto(at, offset(p.rng.IntN(2)))
+		ops.CopyInto(at, offset(p.rng.IntN(2)))
 		part := slice.DynamicSlice(acc, at, dims, sizes)
 		slice.DynamicUpdateInPlace(acc, p.product(part, part), at, dims, sizes)
 		return p.mean(before, acc)
@@ -224,15 +226,15 @@ var allGradientForms = []gradientForm{
 		s *ir.Tensor) *ir.Tensor {
 		b, acc, scalar := p.buffers[1], p.fresh(g, pool), ir.Spec{DType: tensor.I32}
 		inside := p.rng.IntN(2) == 0 // the inner loop counts
-		count := func(g *ir.Graph, at *ir.Tensor) { ir.Accumulate(at, g.Constant(tensor.Scalar(int32(1)))) }
+		count := func(g *ir.Graph, at *ir.Tensor) { ops.Accumulate(at, g.Constant(tensor.Scalar(int32(1)))) }
 		inner := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			x := p.mean(remote.LoadAt(b, in[2]), in[0])
 			remote.StoreAt(p.product(in[0], in[1]), b, in[2])
-			ir.Accumulate(in[1], ir.Tanh(x))
+			ops.Accumulate(in[1], ops.Tanh(x))
 			if inside {
 				count(g, in[2])
 			}
-			return []*ir.Tensor{ir.Tanh(x)}
+			return []*ir.Tensor{ops.Tanh(x)}
 		}, vectorSpec, vectorSpec, scalar)
 		outer := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			info := g.RepeatWithInfo(inner, 2, nil, in...)
@@ -246,7 +248,7 @@ var allGradientForms = []gradientForm{
 			}
 			return []*ir.Tensor{p.mean(info.Outputs()[0], in[1])}
 		}, vectorSpec, vectorSpec, scalar)
-		info := g.RepeatWithInfo(outer, 2, nil, s, acc, ir.AddScalar(g.Constant(tensor.Scalar(int32(0))), 0))
+		info := g.RepeatWithInfo(outer, 2, nil, s, acc, ops.AddScalar(g.Constant(tensor.Scalar(int32(0))), 0))
 		if p.rng.IntN(2) == 0 {
 			info.SetParentInputModified(outer.Inputs()[1])
 		}
@@ -258,12 +260,12 @@ var allGradientForms = []gradientForm{
 			at := p.rng.IntN(entryCount)
 			if p.rng.IntN(5) == 0 { // nothing goes back through it
 				return ir.Branch{Graph: p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-					return []*ir.Tensor{ir.Expand(g.Constant(tensor.Scalar(p.number())), vectorLength)}
+					return []*ir.Tensor{ops.Expand(g.Constant(tensor.Scalar(p.number())), vectorLength)}
 				})}
 			}
 			stores := p.rng.IntN(3) == 0
 			graph := p.inner(pool, 2, 1, func(g *ir.Graph, in []*ir.Tensor) {
-				ir.Accumulate(in[1], p.product(in[0], in[1]))
+				ops.Accumulate(in[1], p.product(in[0], in[1]))
 				if stores {
 					remote.Store(p.mean(in[0], remote.Load(g, b, at)), b, at)
 				}
@@ -274,13 +276,13 @@ var allGradientForms = []gradientForm{
 		if p.rng.IntN(2) == 0 {
 			most = -most
 		}
-		out := g.If(ir.Less(ir.ReduceSum(s), g.Constant(tensor.Scalar(most))), branch(), branch())
+		out := g.If(ops.Less(ops.ReduceSum(s), g.Constant(tensor.Scalar(most))), branch(), branch())
 		return p.mean(p.mean(out[0], acc), remote.Load(g, b, p.rng.IntN(entryCount)))
 	}},
 	{"changed by an optimiser", 1, false, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
 		p.refused = true
 		acc := p.fresh(g, pool)
-		ir.SGD{}.Update(acc, nil, s, g.Constant(tensor.Scalar(0.1)))
+		ops.SGD{}.Update(acc, nil, s, g.Constant(tensor.Scalar(0.1)))
 		return acc
 	}},
 	{"stored beside", 1, false, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
@@ -312,18 +314,18 @@ func (p *gradientProgram) memoryOf(t *ir.Tensor) *ir.Tensor {
 func (p *gradientProgram) fresh(g *ir.Graph, pool []*ir.Tensor) *ir.Tensor {
 	switch p.rng.IntN(3) {
 	case 0:
-		return ir.Expand(g.Constant(tensor.Scalar(p.number())), vectorLength)
+		return ops.Expand(g.Constant(tensor.Scalar(p.number())), vectorLength)
 	case 1:
-		return ir.MulScalar(p.one(pool), 0.8)
+		return ops.MulScalar(p.one(pool), 0.8)
 	}
 	return p.one(pool)
 }
 
 func (p *gradientProgram) number() float64 { return 0.5 + p.rng.Float64() }
 
-func (p *gradientProgram) product(x, y *ir.Tensor) *ir.Tensor { return ir.Mul(ir.Tanh(x), y) }
+func (p *gradientProgram) product(x, y *ir.Tensor) *ir.Tensor { return ops.Mul(ops.Tanh(x), y) }
 
-func (p *gradientProgram) mean(x, y *ir.Tensor) *ir.Tensor { return ir.MulScalar(ir.Add(x, y), 0.6) }
+func (p *gradientProgram) mean(x, y *ir.Tensor) *ir.Tensor { return ops.MulScalar(ops.Add(x, y), 0.6) }
 
 // inner makes a graph of so many inputs that does something, and other things, and returns so many tensors.
 func (p *gradientProgram) inner(pool []*ir.Tensor, inputs, outputs int, does func(g *ir.Graph, in []*ir.Tensor),
@@ -365,9 +367,9 @@ func (p *gradientProgram) form(g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor, of 
 }
 
 // fill adds operations to a graph, and returns its tensors.
-func (p *gradientProgram) fill(g *ir.Graph, pool []*ir.Tensor, ops int) []*ir.Tensor {
+func (p *gradientProgram) fill(g *ir.Graph, pool []*ir.Tensor, count int) []*ir.Tensor {
 	add := func(t *ir.Tensor) { pool = append(pool, t) }
-	for range ops {
+	for range count {
 		x, y := p.one(pool), p.one(pool)
 		switch p.rng.IntN(9) {
 		case 0:
@@ -375,18 +377,18 @@ func (p *gradientProgram) fill(g *ir.Graph, pool []*ir.Tensor, ops int) []*ir.Te
 		case 1:
 			add(p.product(x, y))
 		case 2:
-			add(ir.Sub(ir.Tanh(x), ir.MulScalar(y, 0.7))) // all of y could cancel out
+			add(ops.Sub(ops.Tanh(x), ops.MulScalar(y, 0.7))) // all of y could cancel out
 		case 3:
-			add(ir.Tanh(ir.Abs(ir.AddScalar(ir.Mul(x, x), 0.5))))
+			add(ops.Tanh(ops.Abs(ops.AddScalar(ops.Mul(x, x), 0.5))))
 		case 4:
-			add(ir.Sigmoid(ir.Relu(ir.AddScalar(ir.Mul(x, y), 0.5+8))))
+			add(ops.Sigmoid(ops.Relu(ops.AddScalar(ops.Mul(x, y), 0.5+8))))
 		default:
 			if p.depth < 2 {
 				add(p.form(g, pool, x, func(f gradientForm) bool { return f.share > 1 }))
 				continue
 			}
 			acc := p.fresh(g, pool)
-			h := ir.Accumulate(acc, ir.MulScalar(x, 0.5))
+			h := ops.Accumulate(acc, ops.MulScalar(x, 0.5))
 			p.changed(acc, h)
 			add(h)
 		}
@@ -406,8 +408,8 @@ func newGradientProgram(seed uint64, gradient bool) *gradientProgram {
 		pool := p.fill(g, slices.Clone(in), p.rng.IntN(3))
 		spine := in[0] // on which every change is read afterwards, on the way to the first output
 		for i := range 2 + p.rng.IntN(2) {
-			s := p.form(g, pool, ir.MulScalar(spine, 0.9), func(f gradientForm) bool { return i > 0 || f.place })
-			read := ir.MulScalar(s, 0.9) // before anything else changes it
+			s := p.form(g, pool, ops.MulScalar(spine, 0.9), func(f gradientForm) bool { return i > 0 || f.place })
+			read := ops.MulScalar(s, 0.9) // before anything else changes it
 			pool = p.fill(g, append(pool, s), p.rng.IntN(2))
 			spine = p.mean(read, p.one(pool))
 		}
@@ -416,7 +418,7 @@ func newGradientProgram(seed uint64, gradient bool) *gradientProgram {
 			out = append(out, p.one(pool))
 		}
 		if p.rng.IntN(3) == 0 {
-			ir.Accumulate(spine, p.one(pool))
+			ops.Accumulate(spine, p.one(pool))
 		}
 		return out
 	}, slices.Repeat([]ir.Input{vectorSpec}, inputs)...)
@@ -480,8 +482,8 @@ func (p *gradientProgram) run(t *testing.T, s *ir.Session, x [][]float64) map[*i
 // loss is the sum of all elements of the outputs, each times its weight.
 func (p *gradientProgram) loss(t *testing.T, got map[*ir.Stream]*tensor.Tensor) (sum float64) {
 	for i, stream := range p.out {
-		w := float64s(t, weightsOf(i))
-		for k, v := range float64s(t, got[stream]) {
+		w := irtest.Float64s(t, weightsOf(i))
+		for k, v := range irtest.Float64s(t, got[stream]) {
 			sum += w[k] * v
 		}
 	}
@@ -598,7 +600,7 @@ func (p *gradientProgram) check(t *testing.T, seed uint64, h float64) (widest fl
 		t.Fatalf("seed %d: the loss is %v without a gradient, and %v with it\n%v", seed, of, loss, p)
 	}
 	for i := range p.in {
-		grad := float64s(t, got[p.grads[i]])
+		grad := irtest.Float64s(t, got[p.grads[i]])
 		for k, was := range x[i] {
 			at := func(v float64) float64 {
 				x[i][k] = v

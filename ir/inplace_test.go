@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/tensor"
 )
@@ -22,130 +24,130 @@ var inPlaceForms = []struct {
 }{
 	{"accumulate", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		acc := zerosOf(g)
-		ir.Accumulate(acc, ir.Mul(x, y))
-		return ir.Mul(acc, acc)
+		ops.Accumulate(acc, ops.Mul(x, y))
+		return ops.Mul(acc, acc)
 	}},
 	{"accumulate twice, by both handles", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		acc := zerosOf(g)
-		h := ir.Accumulate(acc, x)
-		ir.Accumulate(h, ir.Mul(acc, y))
-		return ir.Mul(h, acc)
+		h := ops.Accumulate(acc, x)
+		ops.Accumulate(h, ops.Mul(acc, y))
+		return ops.Mul(h, acc)
 	}},
 	{"accumulate itself", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.Mul(x, y)
-		ir.Accumulate(u, u)
+		u := ops.Mul(x, y)
+		ops.Accumulate(u, u)
 		return u
 	}},
 	{"returned by the old handle", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		acc := zerosOf(g)
-		ir.Accumulate(acc, ir.Mul(x, y))
+		ops.Accumulate(acc, ops.Mul(x, y))
 		return acc
 	}},
 	{"an input", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.Mul(x, y)
-		ir.Accumulate(x, y)
-		return ir.Mul(u, x)
+		u := ops.Mul(x, y)
+		ops.Accumulate(x, y)
+		return ops.Mul(u, x)
 	}},
 	{"copy into", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		acc := zerosOf(g)
-		ir.CopyInto(acc, ir.Mul(x, y))
-		return ir.Mul(acc, x)
+		ops.CopyInto(acc, ops.Mul(x, y))
+		return ops.Mul(acc, x)
 	}},
 	{"copy into, which was read before", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.Tanh(x)
-		before := ir.Mul(u, y)
-		ir.CopyInto(u, y)
-		return ir.Add(ir.Mul(u, x), before)
+		u := ops.Tanh(x)
+		before := ops.Mul(u, y)
+		ops.CopyInto(u, y)
+		return ops.Add(ops.Mul(u, x), before)
 	}},
 	{"copy into itself", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.Mul(x, y)
-		ir.CopyInto(u, u)
+		u := ops.Mul(x, y)
+		ops.CopyInto(u, u)
 		return u
 	}},
 	{"scaled add", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.MulScalar(x, 2)
-		ir.ScaledAdd(u, ir.Mul(x, y), -3)
+		u := ops.MulScalar(x, 2)
+		ops.ScaledAdd(u, ops.Mul(x, y), -3)
 		return u
 	}},
 	{"needed as it was", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		u, v := ir.Tanh(x), ir.Tanh(y)
-		p := ir.Mul(u, v)
-		ir.Accumulate(u, v)
-		q := ir.Mul(u, p)
-		ir.CopyInto(v, q)
-		ir.Accumulate(u, v)
-		return ir.Mul(u, v)
+		u, v := ops.Tanh(x), ops.Tanh(y)
+		p := ops.Mul(u, v)
+		ops.Accumulate(u, v)
+		q := ops.Mul(u, p)
+		ops.CopyInto(v, q)
+		ops.Accumulate(u, v)
+		return ops.Mul(u, v)
 	}},
 	{"in sequence", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		u := ir.Tanh(x)
+		u := ops.Tanh(x)
 		var p, q *ir.Tensor
 		g.InSequence(func() {
-			p = ir.Mul(u, y)
+			p = ops.Mul(u, y)
 			g.OutOfSequence(func() {
-				ir.Accumulate(u, y)
-				q = ir.Mul(u, u)
+				ops.Accumulate(u, y)
+				q = ops.Mul(u, u)
 			})
-			ir.CopyInto(u, q)
+			ops.CopyInto(u, q)
 		})
-		return ir.Mul(ir.Add(p, q), u)
+		return ops.Mul(ops.Add(p, q), u)
 	}},
 	{"modified by a call", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		acc := ir.Mul(x, y)
-		p := ir.Mul(acc, acc)
+		acc := ops.Mul(x, y)
+		p := ops.Mul(acc, acc)
 		g.CallWithInfo(addProduct(g, 0), nil, acc, x).SetParentInputModified(acc)
-		return ir.Add(ir.Mul(acc, y), p)
+		return ops.Add(ops.Mul(acc, y), p)
 	}},
 	{"modified by a call in a call", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		inner := addProduct(g, 0)
 		outer := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			p := ir.Mul(in[1], in[0])
+			p := ops.Mul(in[1], in[0])
 			g.CallWithInfo(inner, nil, in[1], in[0]).SetParentInputModified(in[1])
-			return []*ir.Tensor{ir.Mul(p, in[1])}
+			return []*ir.Tensor{ops.Mul(p, in[1])}
 		}, vectorSpec, vectorSpec)
-		acc := ir.Mul(x, y)
+		acc := ops.Mul(x, y)
 		info := g.CallWithInfo(outer, nil, x, acc)
 		info.SetParentInputModified(outer.Inputs()[1])
-		return ir.Mul(acc, info.Outputs()[0])
+		return ops.Mul(acc, info.Outputs()[0])
 	}},
 	{"changed by a call by value", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		acc := ir.Mul(x, y)
-		return ir.Mul(g.Call(addProduct(g, 1), acc, x)[0], acc)
+		acc := ops.Mul(x, y)
+		return ops.Mul(g.Call(addProduct(g, 1), acc, x)[0], acc)
 	}},
 	{"one call modifies, another of the same graph does not", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		acc, f := ir.Mul(x, y), addProduct(g, 1)
+		acc, f := ops.Mul(x, y), addProduct(g, 1)
 		p := g.Call(f, acc, x)[0]
 		g.CallWithInfo(f, nil, acc, y).SetParentInputModified(acc)
-		return ir.Mul(p, acc)
+		return ops.Mul(p, acc)
 	}},
 	{"one tensor for two inputs, one modified", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		acc := ir.Mul(x, y)
+		acc := ops.Mul(x, y)
 		f := addProduct(g, 0)
 		g.CallWithInfo(f, nil, acc, acc).SetParentInputModified(f.Inputs()[0])
 		return acc
 	}},
 	{"said to be modified and not changed", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		acc := ir.Mul(x, y)
+		acc := ops.Mul(x, y)
 		f := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.Mul(in[0], in[0])}
+			return []*ir.Tensor{ops.Mul(in[0], in[0])}
 		}, vectorSpec)
 		info := g.CallWithInfo(f, nil, acc)
 		info.SetParentInputModified(acc)
-		return ir.Mul(acc, info.Outputs()[0])
+		return ops.Mul(acc, info.Outputs()[0])
 	}},
 	{"a loop modifies what stays", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		acc := ir.Mul(x, y)
+		acc := ops.Mul(x, y)
 		info := g.RepeatWithInfo(turnOfSum(g), 3, nil, x, acc)
 		info.SetParentInputModified(acc)
-		return ir.Mul(info.Outputs()[0], acc)
+		return ops.Mul(info.Outputs()[0], acc)
 	}},
 	{"a loop changes what stays for itself", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-		acc := ir.Mul(x, y)
-		return ir.Mul(g.Repeat(turnOfSum(g), 3, x, acc)[0], acc)
+		acc := ops.Mul(x, y)
+		return ops.Mul(g.Repeat(turnOfSum(g), 3, x, acc)[0], acc)
 	}},
 	{"a loop changes what it carries", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		f := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			p := ir.Mul(ir.Tanh(in[0]), in[1])
-			ir.Accumulate(in[0], p)
+			p := ops.Mul(ops.Tanh(in[0]), in[1])
+			ops.Accumulate(in[0], p)
 			return []*ir.Tensor{in[0]}
 		}, vectorSpec, vectorSpec)
 		return g.Repeat(f, 3, x, y)[0]
@@ -155,62 +157,62 @@ var inPlaceForms = []struct {
 		f := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			info := g.RepeatWithInfo(inner, 2, nil, in[0], in[1])
 			info.SetParentInputModified(in[1])
-			return []*ir.Tensor{ir.Mul(info.Outputs()[0], ir.Tanh(in[1]))}
+			return []*ir.Tensor{ops.Mul(info.Outputs()[0], ops.Tanh(in[1]))}
 		}, vectorSpec, vectorSpec)
 		info := g.RepeatWithInfo(f, 2, nil, x, y)
 		info.SetParentInputModified(y)
-		return ir.Add(info.Outputs()[0], y)
+		return ops.Add(info.Outputs()[0], y)
 	}},
 	{"a statistic that a loop keeps and nobody reads", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		f := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			ir.SGD{}.Update(in[1], nil, in[0], g.Constant(tensor.Scalar(0.5)))
-			return []*ir.Tensor{ir.Mul(ir.Tanh(in[0]), in[2])}
+			ops.SGD{}.Update(in[1], nil, in[0], g.Constant(tensor.Scalar(0.5)))
+			return []*ir.Tensor{ops.Mul(ops.Tanh(in[0]), in[2])}
 		}, vectorSpec, vectorSpec, vectorSpec)
 		return g.Repeat(f, 2, x, zerosOf(g), y)[0]
 	}},
 	{"stored and loaded", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec)
-		remote.Store(ir.Mul(x, x), b, 0)
-		return ir.Mul(remote.Load(g, b, 0), y)
+		remote.Store(ops.Mul(x, x), b, 0)
+		return ops.Mul(remote.Load(g, b, 0), y)
 	}},
 	{"several stores and loads of an entry", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec)
 		remote.Store(x, b, 0)
 		first := remote.Load(g, b, 0)
-		remote.Store(ir.Mul(first, y), b, 0)
-		second := ir.Tanh(y)
+		remote.Store(ops.Mul(first, y), b, 0)
+		second := ops.Tanh(y)
 		remote.LoadInto(second, b, 0)
-		return ir.Add(ir.Mul(first, remote.Load(g, b, 0)), second)
+		return ops.Add(ops.Mul(first, remote.Load(g, b, 0)), second)
 	}},
 	{"stored in one entry, loaded from another", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec, 2)
-		remote.Store(ir.Mul(x, x), b, 0)
-		return ir.Add(ir.Add(remote.Load(g, b, 1), y), x)
+		remote.Store(ops.Mul(x, x), b, 0)
+		return ops.Add(ops.Add(remote.Load(g, b, 1), y), x)
 	}},
 	{"an entry that is computed", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec, 3)
-		at := func(n float64) *ir.Tensor { return ir.Cast(g.Constant(tensor.Scalar(n)), tensor.I32) }
+		at := func(n float64) *ir.Tensor { return ops.Cast(g.Constant(tensor.Scalar(n)), tensor.I32) }
 		remote.Store(x, b, 2)
-		remote.StoreAt(ir.Mul(x, y), b, at(1))
-		u := ir.Mul(remote.Load(g, b, 1), remote.LoadAt(b, at(2)))
+		remote.StoreAt(ops.Mul(x, y), b, at(1))
+		u := ops.Mul(remote.Load(g, b, 1), remote.LoadAt(b, at(2)))
 		remote.StoreAt(y, b, at(2))
-		return ir.Add(ir.Mul(u, remote.Load(g, b, 2)), remote.LoadAt(b, at(0)))
+		return ops.Add(ops.Mul(u, remote.Load(g, b, 2)), remote.LoadAt(b, at(0)))
 	}},
 	{"a number of an entry that is changed later", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec, 3)
-		at := ir.Cast(g.Constant(tensor.Scalar(1.0)), tensor.I32)
-		remote.StoreAt(ir.Mul(x, y), b, at)
-		ir.Accumulate(at, g.Constant(tensor.Scalar(int32(1))))
+		at := ops.Cast(g.Constant(tensor.Scalar(1.0)), tensor.I32)
+		remote.StoreAt(ops.Mul(x, y), b, at)
+		ops.Accumulate(at, g.Constant(tensor.Scalar(int32(1))))
 		remote.StoreAt(x, b, at)
-		return ir.Mul(remote.Load(g, b, 1), remote.LoadAt(b, at))
+		return ops.Mul(remote.Load(g, b, 1), remote.LoadAt(b, at))
 	}},
 	{"stored by a call and loaded by another", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		b := remote.NewBuffer(g.Program(), vectorSpec)
 		g.Call(g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			remote.Store(ir.Mul(in[0], in[0]), b, 0)
+			remote.Store(ops.Mul(in[0], in[0]), b, 0)
 			return nil
 		}, vectorSpec), x)
-		return ir.Mul(y, g.Call(g.Program().CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
+		return ops.Mul(y, g.Call(g.Program().CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
 			return []*ir.Tensor{remote.Load(g, b, 0)}
 		}))[0])
 	}},
@@ -218,20 +220,20 @@ var inPlaceForms = []struct {
 		b := remote.NewBuffer(g.Program(), vectorSpec)
 		remote.Store(y, b, 0)
 		f := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			kept := ir.Mul(ir.Tanh(remote.Load(g, b, 0)), in[0])
+			kept := ops.Mul(ops.Tanh(remote.Load(g, b, 0)), in[0])
 			remote.Store(kept, b, 0)
-			return []*ir.Tensor{ir.Mul(ir.Tanh(in[0]), kept)}
+			return []*ir.Tensor{ops.Mul(ops.Tanh(in[0]), kept)}
 		}, vectorSpec)
-		return ir.Add(g.Repeat(f, 3, x)[0], remote.Load(g, b, 0))
+		return ops.Add(g.Repeat(f, 3, x)[0], remote.Load(g, b, 0))
 	}},
 	{"a loop that stores by its turn and one that loads", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 		b, turn := remote.NewBuffer(g.Program(), vectorSpec, 3), ir.Spec{DType: tensor.I32}
 		put := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			remote.StoreAt(in[0], b, in[1])
-			return []*ir.Tensor{ir.Mul(ir.Tanh(in[0]), in[2]), ir.AddScalar(in[1], 1)}
+			return []*ir.Tensor{ops.Mul(ops.Tanh(in[0]), in[2]), ops.AddScalar(in[1], 1)}
 		}, vectorSpec, turn, vectorSpec)
 		get := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.Mul(in[0], remote.LoadAt(b, in[1])), ir.AddScalar(in[1], 1)}
+			return []*ir.Tensor{ops.Mul(in[0], remote.LoadAt(b, in[1])), ops.AddScalar(in[1], 1)}
 		}, vectorSpec, turn)
 		zero := g.Constant(tensor.Scalar(int32(0)))
 		return g.Repeat(get, 3, g.Repeat(put, 3, x, zero, y)[0], zero)[0]
@@ -251,24 +253,24 @@ func inOrder(text, parts string) bool {
 }
 
 func zerosOf(g *ir.Graph) *ir.Tensor {
-	return ir.Expand(g.Constant(tensor.Scalar(0.0)), vectorLength)
+	return ops.Expand(g.Constant(tensor.Scalar(0.0)), vectorLength)
 }
 
 // addProduct is a graph that adds to its first input, in place, the product of that and its second, and returns so many
 // tensors.
 func addProduct(g *ir.Graph, outputs int) *ir.Graph {
 	return g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		ir.Accumulate(in[0], ir.Mul(in[0], in[1]))
-		return []*ir.Tensor{ir.Tanh(in[0])}[:outputs]
+		ops.Accumulate(in[0], ops.Mul(in[0], in[1]))
+		return []*ir.Tensor{ops.Tanh(in[0])}[:outputs]
 	}, vectorSpec, vectorSpec)
 }
 
 // turnOfSum is the body of a loop that adds to what stays what it makes of that.
 func turnOfSum(g *ir.Graph) *ir.Graph {
 	return g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		p := ir.Mul(ir.Tanh(in[0]), in[1])
-		ir.Accumulate(in[1], p)
-		return []*ir.Tensor{ir.Mul(p, ir.Tanh(in[1]))}
+		p := ops.Mul(ops.Tanh(in[0]), in[1])
+		ops.Accumulate(in[1], p)
+		return []*ir.Tensor{ops.Mul(p, ops.Tanh(in[1]))}
 	}, vectorSpec, vectorSpec)
 }
 
@@ -279,15 +281,17 @@ func TestInPlaceGradients(t *testing.T) {
 	for _, f := range inPlaceForms {
 		t.Run(f.name, func(t *testing.T) {
 			build := func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f.build(g, in[0], in[1])} }
-			checkGradient(t, "graph", x, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor { return build(g, in)[0] })
-			checkGradient(t, "call", x, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
-				u := ir.Mul(in[0], in[1])
-				y := g.Call(g.Program().CreateGraph(build, vectorSpec, vectorSpec), in[0], u)[0]
-				return ir.Mul(y, u)
+			irtest.CheckGradient(t, "graph", x, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
+				return build(g, in)[0]
 			})
-			checkGradient(t, "loop", x, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
+			irtest.CheckGradient(t, "call", x, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
+				u := ops.Mul(in[0], in[1])
+				y := g.Call(g.Program().CreateGraph(build, vectorSpec, vectorSpec), in[0], u)[0]
+				return ops.Mul(y, u)
+			})
+			irtest.CheckGradient(t, "loop", x, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
 				body := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-					return []*ir.Tensor{ir.Tanh(f.build(g, in[0], in[1]))}
+					return []*ir.Tensor{ops.Tanh(f.build(g, in[0], in[1]))}
 				}, vectorSpec, vectorSpec)
 				return g.Repeat(body, 2, in[0], in[1])[0]
 			})
@@ -315,29 +319,29 @@ func TestNoInPlaceGradient(t *testing.T) {
 	}{
 		{"an optimiser", "sgd at inplace_test.go:* in graph *: autodiff: the operation has no gradient, and what it " +
 			"changes, %*, is read by mul at inplace_test.go:*", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-			ir.SGD{}.Update(x, nil, y, g.Constant(tensor.Scalar(0.5)))
-			return ir.Mul(x, y)
+			ops.SGD{}.Update(x, nil, y, g.Constant(tensor.Scalar(0.5)))
+			return ops.Mul(x, y)
 		}},
 		{"an optimiser, returned", "sgd at inplace_test.go:* autodiff: the operation has no gradient, and what it " +
 			"changes, %*, is read by who calls graph *, built at inplace_test.go:*, of which it is an output",
 			func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
-				ir.SGD{}.Update(x, nil, y, g.Constant(tensor.Scalar(0.5)))
+				ops.SGD{}.Update(x, nil, y, g.Constant(tensor.Scalar(0.5)))
 				return x
 			}},
 		{"an optimiser in a call that modifies", "sgd at inplace_test.go:* autodiff: the operation has no gradient, " +
 			"and what it changes, %*, is read by mul at inplace_test.go:*", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 			f := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				ir.SGD{}.Update(in[0], nil, in[1], g.Constant(tensor.Scalar(0.5)))
+				ops.SGD{}.Update(in[0], nil, in[1], g.Constant(tensor.Scalar(0.5)))
 				return nil
 			}, vectorSpec, vectorSpec)
 			g.CallWithInfo(f, nil, x, y).SetParentInputModified(x)
-			return ir.Mul(x, y)
+			return ops.Mul(x, y)
 		}},
 		{"an optimiser in a loop", "sgd at inplace_test.go:* autodiff: the operation has no gradient, and what it " +
 			"changes, %*, is read by repeat at inplace_test.go:*", func(g *ir.Graph, x, y *ir.Tensor) *ir.Tensor {
 			f := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				p := ir.Mul(in[0], in[1])
-				ir.SGD{}.Update(in[1], nil, in[0], g.Constant(tensor.Scalar(0.5)))
+				p := ops.Mul(in[0], in[1])
+				ops.SGD{}.Update(in[1], nil, in[0], g.Constant(tensor.Scalar(0.5)))
 				return []*ir.Tensor{p}
 			}, vectorSpec, vectorSpec)
 			return g.Repeat(f, 2, x, y)[0]
@@ -370,7 +374,7 @@ func TestNoInPlaceGradient(t *testing.T) {
 func TestChangedAfterTheForwardCall(t *testing.T) {
 	square := func(p *ir.Program) *ir.Graph {
 		return p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.Mul(in[0], in[0])}
+			return []*ir.Tensor{ops.Mul(in[0], in[0])}
 		}, f32())
 	}
 	type build = func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo, x *ir.Tensor) []*ir.Tensor
@@ -381,7 +385,7 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 	}{
 		{"before By", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo, x *ir.Tensor) []*ir.Tensor {
 			fwd := m.CallWithInfo(f, nil, x)
-			ir.Accumulate(x, number(m, 10))
+			ops.Accumulate(x, number(m, 10))
 			by := info.By(fwd)
 			by[info.Grads[0]] = number(m, 1)
 			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
@@ -390,17 +394,17 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			x *ir.Tensor) []*ir.Tensor {
 			fwd := m.CallWithInfo(f, nil, x)
 			info.By(fwd)
-			ir.Accumulate(x, number(m, 10))
+			ops.Accumulate(x, number(m, 10))
 			by := info.By(fwd)
-			ir.Accumulate(x, number(m, 100))
+			ops.Accumulate(x, number(m, 100))
 			by[info.Grads[0]] = number(m, 1)
 			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
 		}, []float32{6, 113}},
 		{"what By has given", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo, x *ir.Tensor) []*ir.Tensor {
 			fwd := m.CallWithInfo(f, nil, x)
-			ir.Accumulate(x, number(m, 10))
+			ops.Accumulate(x, number(m, 10))
 			for _, t := range info.By(fwd) {
-				ir.Accumulate(ir.Accumulate(t, number(m, 100)), number(m, 1000))
+				ops.Accumulate(ops.Accumulate(t, number(m, 100)), number(m, 1000))
 			}
 			by := info.By(fwd)
 			by[info.Grads[0]] = number(m, 1)
@@ -409,8 +413,8 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 		{"by the call itself", func(p *ir.Program, m *ir.Graph, _ *ir.Graph, _ *ir.GradInfo,
 			x *ir.Tensor) []*ir.Tensor {
 			f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				y := ir.Mul(in[0], in[0])
-				ir.Accumulate(in[0], y)
+				y := ops.Mul(in[0], in[0])
+				ops.Accumulate(in[0], y)
 				return []*ir.Tensor{y}
 			}, f32())
 			fwd := m.CallWithInfo(f, nil, x)
@@ -423,10 +427,10 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 		{"an output", func(p *ir.Program, m *ir.Graph, _ *ir.Graph, _ *ir.GradInfo,
 			x *ir.Tensor) []*ir.Tensor {
 			f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				return []*ir.Tensor{ir.Exp(in[0])}
+				return []*ir.Tensor{ops.Exp(in[0])}
 			}, f32())
-			fwd := m.CallWithInfo(f, nil, ir.MulScalar(x, 0))
-			ir.Accumulate(fwd.Outputs()[0], number(m, 10))
+			fwd := m.CallWithInfo(f, nil, ops.MulScalar(x, 0))
+			ops.Accumulate(fwd.Outputs()[0], number(m, 10))
 			info := ir.Autodiff(f)
 			by := info.By(fwd)
 			by[info.Grads[0]] = number(m, 2)
@@ -438,16 +442,16 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			by := info.By(first)
 			by[info.Grads[0]] = number(m, 1)
 			out := m.CallWithInfo(info.Graph, by).Outputs()
-			ir.Accumulate(x, number(m, 10))
+			ops.Accumulate(x, number(m, 10))
 			by = info.By(m.CallWithInfo(f, nil, x))
-			ir.Accumulate(x, number(m, 100))
+			ops.Accumulate(x, number(m, 100))
 			by[info.Grads[0]] = number(m, 1)
 			return append(out, m.CallWithInfo(info.Graph, by).Outputs()...)
 		}, []float32{6, 26}},
 	} {
 		got := result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
 			f := square(p)
-			return c.build(p, m, f, ir.Autodiff(f), ir.AddScalar(number(m, 3), 0))
+			return c.build(p, m, f, ir.Autodiff(f), ops.AddScalar(number(m, 3), 0))
 		})
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -461,7 +465,7 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			"graph *: ask GradInfo.By after the change", func(p *ir.Program, m *ir.Graph, fwd *ir.CallInfo, x *ir.Tensor) {
 			info := ir.Autodiff(fwd.CalledGraph())
 			by := info.By(fwd)
-			ir.Accumulate(x, number(m, 10))
+			ops.Accumulate(x, number(m, 10))
 			by[info.Grads[0]] = number(m, 1)
 			m.CallWithInfo(info.Graph, by)
 		}},
@@ -488,7 +492,7 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			}},
 	} {
 		p := ir.New(1)
-		x := ir.AddScalar(number(p.Main(), 3), 0)
+		x := ops.AddScalar(number(p.Main(), 3), 0)
 		c.build(p, p.Main(), p.Main().CallWithInfo(square(p), nil, x), x)
 		if err := p.Err(); err == nil || !inOrder(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q in it", c.name, err, c.want)
@@ -502,9 +506,9 @@ func TestKeptOnlyWhereNeeded(t *testing.T) {
 		p := ir.New(1)
 		m := p.Main()
 		f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			u := ir.Tanh(in[0])
-			y := ir.Mul(u, in[0])
-			ir.Accumulate(u, y)
+			u := ops.Tanh(in[0])
+			y := ops.Mul(u, in[0])
+			ops.Accumulate(u, y)
 			return []*ir.Tensor{u}
 		}, f32())
 		if gradient {
@@ -535,17 +539,17 @@ func TestGradientOfScaledAddIn16Bits(t *testing.T) {
 		got := result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
 			half := ir.Spec{DType: tensor.F16}
 			f := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				acc := ir.Cast(number(g, 0), tensor.F16)
-				ir.ScaledAdd(acc, in[0], factor)
+				acc := ops.Cast(number(g, 0), tensor.F16)
+				ops.ScaledAdd(acc, in[0], factor)
 				return []*ir.Tensor{acc}
 			}, half)
-			one := ir.Cast(number(m, 1.5*0x1p13), tensor.F16)
+			one := ops.Cast(number(m, 1.5*0x1p13), tensor.F16)
 			call := m.CallWithInfo(f, nil, one)
 			info := ir.Autodiff(f)
 			by := info.By(call)
 			by[info.Grads[0]] = one
 			grad := m.CallWithInfo(info.Graph, by).Outputs()[0]
-			return []*ir.Tensor{ir.Cast(call.Outputs()[0], tensor.F32), ir.Cast(grad, tensor.F32)}
+			return []*ir.Tensor{ops.Cast(call.Outputs()[0], tensor.F32), ops.Cast(grad, tensor.F32)}
 		})
 		if got[0] != got[1] {
 			t.Errorf("factor %v: the gradient %v, want what is added, %v", factor, got[1], got[0])

@@ -85,6 +85,13 @@ type Updater interface {
 	Updates() []int
 }
 
+// Apart is an Updater whose other inputs may not share memory with what it changes: it reads them after it has begun to
+// change. Apply refuses those that do, and of any Updater two inputs that it changes and that share memory.
+type Apart interface {
+	Updater
+	Apart()
+}
+
 // Scratcher is an operation that needs memory beside its inputs and outputs.
 type Scratcher interface {
 	Op
@@ -254,16 +261,40 @@ func (g *Graph) add(op Op, pos Position, in []*Tensor) ([]*Tensor, error) {
 		}
 	}
 	if u, is := op.(Updater); is {
-		for _, i := range u.Updates() {
-			if i < 0 {
-				continue
-			}
-			if err := in[i].changeable(); err != nil {
-				return nil, err
-			}
+		if err := checkUpdates(u, in); err != nil {
+			return nil, err
 		}
 	}
 	return g.place(op, pos, in, outs), nil
+}
+
+// checkUpdates returns an error unless an operation may change what it does of its inputs: none is a constant, no two
+// share memory, and those that it only reads share none with them if they must not.
+func checkUpdates(u Updater, in []*Tensor) error {
+	changed := map[*Tensor]*Tensor{} // by memory
+	updates := u.Updates()
+	for _, i := range updates {
+		if i < 0 {
+			continue
+		}
+		t := in[i]
+		if err := t.changeable(); err != nil {
+			return err
+		}
+		if other := changed[t.memory()]; other != nil {
+			return fmt.Errorf("%v and %v share memory, want what it changes each in its own", other, t)
+		}
+		changed[t.memory()] = t
+	}
+	if _, apart := u.(Apart); !apart {
+		return nil
+	}
+	for i, t := range in {
+		if other := changed[t.memory()]; other != nil && !slices.Contains(updates, i) {
+			return fmt.Errorf("%v, which is changed, shares memory with %v, which is read, want them apart", other, t)
+		}
+	}
+	return nil
 }
 
 // place adds an operation that has been checked.

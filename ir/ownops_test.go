@@ -13,7 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -85,8 +87,8 @@ func (maximumOp) Gradient(b *ir.Backward) []*ir.Tensor {
 		b.Fail(err)
 		return nil
 	}
-	first, grad, none := ir.GreaterEqual(b.In(0), b.In(1)), b.Grad(0), b.Graph().Constant(zero)
-	return []*ir.Tensor{ir.Select(first, grad, none), ir.Select(first, none, grad)}
+	first, grad, none := ops.GreaterEqual(b.In(0), b.In(1)), b.Grad(0), b.Graph().Constant(zero)
+	return []*ir.Tensor{ops.Select(first, grad, none), ops.Select(first, none, grad)}
 }
 
 // Dropout returns x, of float32, with elements replaced by 0, each with a probability of rate, and the others divided
@@ -198,7 +200,7 @@ func TestPrint(t *testing.T) {
 	to := log.New(&written, "", 0)
 	x, _ := tensor.FromSlice([]float32{1, 2}, 2)
 	got := ownRun(t, 1, x, func(_ *ir.Graph, x *ir.Tensor) *ir.Tensor {
-		return Print(to, "twice", ir.MulScalar(Print(to, "x", x), 2))
+		return Print(to, "twice", ops.MulScalar(Print(to, "x", x), 2))
 	})
 	if want := "replica 0: x: float32(2,)[1 2]\nreplica 0: twice: float32(2,)[2 4]\n"; written.String() != want {
 		t.Errorf("%q, want %q", written.String(), want)
@@ -206,8 +208,8 @@ func TestPrint(t *testing.T) {
 	if got[0] != 2 || got[1] != 4 {
 		t.Errorf("%v, want 2 and 4", got)
 	}
-	checkGradient(t, "print", []*tensor.Tensor{randomFloats(tensor.Shape{3})},
-		func(_ *ir.Graph, in []*ir.Tensor) *ir.Tensor { return Print(to, "x", ir.Square(in[0])) })
+	irtest.CheckGradient(t, "print", []*tensor.Tensor{irtest.RandomFloats(tensor.Shape{3})},
+		func(_ *ir.Graph, in []*ir.Tensor) *ir.Tensor { return Print(to, "x", ops.Square(in[0])) })
 }
 
 func TestMaximum(t *testing.T) {
@@ -218,8 +220,9 @@ func TestMaximum(t *testing.T) {
 	if got[0] != 1 || got[1] != -1 || got[2] == got[2] || got[3] == got[3] {
 		t.Errorf("%v, want 1, -1, NaN, NaN", got)
 	}
-	checkGradient(t, "maximum", []*tensor.Tensor{randomFloats(tensor.Shape{3, 4}), randomFloats(tensor.Shape{3, 4})},
-		func(_ *ir.Graph, in []*ir.Tensor) *ir.Tensor { return Maximum(in[0], ir.Neg(in[1])) })
+	irtest.CheckGradient(t, "maximum", []*tensor.Tensor{irtest.RandomFloats(tensor.Shape{3, 4}),
+		irtest.RandomFloats(tensor.Shape{3, 4})},
+		func(_ *ir.Graph, in []*ir.Tensor) *ir.Tensor { return Maximum(in[0], ops.Neg(in[1])) })
 	p := ir.New(1)
 	Maximum(p.Main().Constant(x), p.Main().Constant(tensor.Scalar(float32(1))))
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "maximum at ownops_test.go:") {

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 )
 
 // kindedOp is a function of a kind.
@@ -108,7 +110,7 @@ func TestProfile(t *testing.T) {
 	run()
 	run()
 	check(2)
-	if n := testing.AllocsPerRun(5, run); n > 0 && !raceDetectorOn {
+	if n := testing.AllocsPerRun(5, run); n > 0 && !irtest.Race {
 		t.Errorf("%v allocations a run", n)
 	}
 	profile(t, s, true)
@@ -159,7 +161,7 @@ func TestProfileOfEnds(t *testing.T) {
 			}
 			return nil
 		})
-		p.Main().If(ir.Greater(number(p.Main(), 1), number(p.Main(), 0)), ir.Branch{Graph: nothing},
+		p.Main().If(ops.Greater(number(p.Main(), 1), number(p.Main(), 0)), ir.Branch{Graph: nothing},
 			ir.Branch{Graph: nothing})
 	})
 	s := newSession(t, p)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -210,7 +211,7 @@ func TestBuiltAfterSession(t *testing.T) {
 	if _, err := s.Run(t.Context(), feed); err != nil {
 		t.Fatal(err)
 	}
-	p.Main().HostStore(out, ir.Add(x, x))
+	p.Main().HostStore(out, ops.Add(x, x))
 	_, err = s.Run(t.Context(), feed)
 	var built *ir.BuildError
 	if !errors.As(err, &built) || built.Op != "add" || !strings.Contains(err.Error(), "session_use_test.go:") {

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -196,7 +198,7 @@ func TestStartRunsBeside(t *testing.T) {
 		}
 	}
 	run()
-	if n := testing.AllocsPerRun(50, run); n > 0 && !raceDetectorOn {
+	if n := testing.AllocsPerRun(50, run); n > 0 && !irtest.Race {
 		t.Errorf("%v allocations a run", n)
 	}
 }
@@ -305,7 +307,7 @@ func TestStartErrors(t *testing.T) {
 		}, "start at start_test.go:* in graph main of float32 (): input 0, %0, of graph identity is float32 (), want " +
 			"float32 (2,)"},
 		{"input of no graph", func(p *ir.Program, m *ir.Graph) {
-			m.Start(p.CreateGraph(identity, f32()), ir.Add(nil, nil)).Wait()
+			m.Start(p.CreateGraph(identity, f32()), ops.Add(nil, nil)).Wait()
 		}, "start at start_test.go:* in graph main: input 0 is what an operation on no tensor has returned"},
 		{"complete graph", func(p *ir.Program, m *ir.Graph) {
 			p.CreateGraph(identity).Start(p.CreateGraph(identity))

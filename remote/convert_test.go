@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/tensor"
 )
@@ -58,7 +59,7 @@ func halfway(r *rand.Rand) (floats []float64, whole []int64) {
 	return floats, whole
 }
 
-// TestDTypeIsCast: what DType makes of data has the bits that ir.Cast makes of it, where a float16 would round twice
+// TestDTypeIsCast: what DType makes of data has the bits that ops.Cast makes of it, where a float16 would round twice
 // too.
 func TestDTypeIsCast(t *testing.T) {
 	floats, whole := halfway(rand.New(rand.NewPCG(4, 4)))
@@ -81,14 +82,14 @@ func TestDTypeIsCast(t *testing.T) {
 			t.Run(fmt.Sprintf("from=%v/to=%v", data.DType(), to), func(t *testing.T) {
 				p := ir.New(1)
 				out := p.DeviceToHost("out", ir.Spec{DType: to, Shape: data.Shape()})
-				p.Main().HostStore(out, ir.Cast(p.Main().Constant(data), to))
+				p.Main().HostStore(out, ops.Cast(p.Main().Constant(data), to))
 				want := run(t, session(t, p), nil)[out]
 				got := converted(t, data, to)
 				size := to.Size()
 				for i := range data.Len() {
 					g, w := got.Bytes()[i*size:][:size], want.Bytes()[i*size:][:size]
 					if !bytes.Equal(g, w) {
-						t.Fatalf("element %d has the bytes %x, and ir.Cast makes %x of it", i, g, w)
+						t.Fatalf("element %d has the bytes %x, and ops.Cast makes %x of it", i, g, w)
 					}
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/tensor"
 )
@@ -19,7 +20,7 @@ func ExampleVariable() {
 	out := p.DeviceToHost("out", number)
 
 	loaded := x.Load(p.Main())
-	loaded = ir.Accumulate(loaded, p.Main().Constant(tensor.Scalar(int32(2))))
+	loaded = ops.Accumulate(loaded, p.Main().Constant(tensor.Scalar(int32(2))))
 	x.Store(loaded)
 	p.Main().HostStore(out, loaded)
 
@@ -57,8 +58,8 @@ func ExamplePrefetch() {
 		sum := remote.Load(m, buffer, 0)
 		for i := 1; i < buffer.Entries(); i++ {
 			next := remote.Prefetch(m, buffer, i)
-			sum = ir.AddScalar(sum, 0) // what runs beside the load
-			sum = ir.Add(sum, next.Wait())
+			sum = ops.AddScalar(sum, 0) // what runs beside the load
+			sum = ops.Add(sum, next.Wait())
 		}
 		m.HostStore(out, sum)
 	})

@@ -35,7 +35,7 @@ type VariableOption func(*Variable)
 func Name(name string) VariableOption { return func(v *Variable) { v.name = name } }
 
 // DType converts the data to an element type. A number that it does not have is an error, but that floats round: once,
-// to nearest even, as [ir.Cast] does.
+// to nearest even, as ops.Cast does.
 func DType(d tensor.DType) VariableOption {
 	return func(v *Variable) { v.dtype, v.typed = d, true }
 }
@@ -205,7 +205,7 @@ type number struct {
 	whole  int64 // if isWhole
 	wide   float64
 	single float32
-	odd    float32 // to be rounded to 16 bits, as ir.Cast does it: see kernel.OddF32
+	odd    float32 // to be rounded to 16 bits, as ops.Cast does it: see kernel.OddF32
 
 	isWhole bool // the number is an int64
 }

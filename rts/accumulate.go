@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/ir/slice"
 	"gogcl.dev/tensor"
 )
@@ -71,7 +72,7 @@ func (b *builder) microBatches(params []*param, each, last func()) {
 		carried = loop.Outputs()
 	}
 	carried, changed = b.microBatch(params, carried, changed, inputs, last)
-	b.Outputs = append([]*ir.Tensor{cast(ir.DivScalar(carried[1], float64(k)), loss)}, changed...)
+	b.Outputs = append([]*ir.Tensor{cast(ops.DivScalar(carried[1], float64(k)), loss)}, changed...)
 }
 
 // wide is the type in which losses of a type are added up: the mean of losses of 16 bits is one, where their sum may be
@@ -83,12 +84,12 @@ func wide(t tensor.DType) tensor.DType {
 	return t
 }
 
-// cast is [ir.Cast], without a copy of what has the type.
+// cast is ops.Cast, without a copy of what has the type.
 func cast(t *ir.Tensor, to tensor.DType) *ir.Tensor {
 	if t.DType() == to {
 		return t
 	}
-	return ir.Cast(t, to)
+	return ops.Cast(t, to)
 }
 
 // microBatch adds a micro-batch by build, given its number and the sum of the losses before it; the sums of gradients
@@ -100,26 +101,26 @@ func (b *builder) microBatch(params []*param, carried, changed, inputs []*ir.Ten
 		p.grad = changed[i]
 		b.gradients[p.grad] = true
 	}
-	dims, sizes, at := []int{0}, []int{1}, ir.Reshape(carried[0], 1)
+	dims, sizes, at := []int{0}, []int{1}, ops.Reshape(carried[0], 1)
 	for _, l := range b.layers {
 		own := make([]*ir.Tensor, len(l.Inputs)) // Inputs may be the caller's
 		for i := range own {
-			own[i] = ir.Reshape(slice.DynamicSlice(inputs[i], at, dims, sizes), inputs[i].Shape()[1:]...)
+			own[i] = ops.Reshape(slice.DynamicSlice(inputs[i], at, dims, sizes), inputs[i].Shape()[1:]...)
 		}
 		l.Inputs, inputs = own, inputs[len(own):]
 	}
 	build()
 	for i, t := range changed[len(params):] {
-		out := ir.Reshape(b.Outputs[1+i], append([]int{1}, t.Shape()[1:]...)...)
+		out := ops.Reshape(b.Outputs[1+i], append([]int{1}, t.Shape()[1:]...)...)
 		outputs = append(outputs, slice.DynamicUpdateInPlace(t, out, at, dims, sizes))
 	}
-	sum := ir.Add(carried[1], cast(b.Outputs[0], carried[1].DType()))
-	return []*ir.Tensor{ir.AddScalar(carried[0], 1), sum}, outputs
+	sum := ops.Add(carried[1], cast(b.Outputs[0], carried[1].DType()))
+	return []*ir.Tensor{ops.AddScalar(carried[0], 1), sum}, outputs
 }
 
 // zeros is a tensor that may be changed.
 func (b *builder) zeros(s ir.Spec) *ir.Tensor {
-	return ir.Expand(b.constant(ir.Spec{DType: s.DType}, false), s.Shape...)
+	return ops.Expand(b.constant(ir.Spec{DType: s.DType}, false), s.Shape...)
 }
 
 // microSpec is what a micro-batch has of an input.

@@ -11,6 +11,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/methods"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
@@ -54,8 +55,8 @@ func exactStep(t *testing.T, replicas int, s rts.Sharding, trainer rts.Trainer) 
 	}
 	layer := p.CreateGraph(dense, state, params[0].Spec(), params[1].Spec())
 	last := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		h := ir.MatMul(in[0], in[2])
-		return []*ir.Tensor{ir.ReduceMean(ir.Mul(h, in[1])), h, ir.Cast(h, tensor.I32), ir.Greater(h, in[1])}
+		h := ops.MatMul(in[0], in[2])
+		return []*ir.Tensor{ops.ReduceMean(ops.Mul(h, in[1])), h, ops.Cast(h, tensor.I32), ops.Greater(h, in[1])}
 	}, state, state, params[2].Spec())
 	step := trainer.Step([]rts.Layer{
 		{Graph: layer, Inputs: []*ir.Tensor{main.HostLoad(x)}, Params: params[:2]},
@@ -259,7 +260,7 @@ func TestAccumulateCheckFinite(t *testing.T) {
 		v[2*micro] = -1
 		x := p.Main().Constant(floats(t, v, 3, 2))
 		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.ReduceSum(ir.Mul(ir.Log(in[0]), in[1]))}
+			return []*ir.Tensor{ops.ReduceSum(ops.Mul(ops.Log(in[0]), in[1]))}
 		}, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{2}}, w.Spec())
 		rts.Trainer{Optimizer: rts.SGD{}, CheckFinite: true, Accumulate: 3}.Step(
 			[]rts.Layer{{Graph: g, Inputs: []*ir.Tensor{x}, Params: []*rts.Variable{w}}},
@@ -294,15 +295,15 @@ func TestAccumulateKeepsInputs(t *testing.T) {
 // the program's, and nothing panics.
 func TestAccumulateAfterError(t *testing.T) {
 	for name, build := range map[string]func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor{
-		"operation": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Concat(9, in...)} },
+		"operation": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ops.Concat(9, in...)} },
 		"outputs": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.Cast(ir.ReduceSum(in[0]), tensor.I32), in[0]}
+			return []*ir.Tensor{ops.Cast(ops.ReduceSum(in[0]), tensor.I32), in[0]}
 		},
 		"many outputs": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return append([]*ir.Tensor{ir.ReduceMean(ir.Concat(9, in...))}, make([]*ir.Tensor, 20)...)
+			return append([]*ir.Tensor{ops.ReduceMean(ops.Concat(9, in...))}, make([]*ir.Tensor, 20)...)
 		},
 		"panic": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			ir.Concat(9, in...)
+			ops.Concat(9, in...)
 			return []*ir.Tensor{in[9]}
 		},
 	} {
@@ -342,7 +343,7 @@ func TestAccumulateNarrowLoss(t *testing.T) {
 			ir.Spec{DType: tensor.F32, Shape: tensor.Shape{1}}), 0, rts.Sharding{Over: 1})
 		ones := slices.Repeat([]float32{1}, micro)
 		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.Cast(ir.ReduceSum(ir.Mul(in[0], in[1])), c.dtype)}
+			return []*ir.Tensor{ops.Cast(ops.ReduceSum(ops.Mul(in[0], in[1])), c.dtype)}
 		}, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{1}}, w.Spec())
 		step := rts.Trainer{Optimizer: rts.SGD{}, Accumulate: micro}.Step(
 			[]rts.Layer{{Graph: g, Inputs: []*ir.Tensor{main.Constant(floats(t, ones, micro, 1))},
@@ -352,7 +353,7 @@ func TestAccumulateNarrowLoss(t *testing.T) {
 			t.Errorf("a loss of %v, want %v", got, c.dtype)
 		}
 		out := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
-		main.HostStore(out, ir.Cast(step.Outputs[0], tensor.F32))
+		main.HostStore(out, ops.Cast(step.Outputs[0], tensor.F32))
 		got, err := newSession(t, p).Run(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

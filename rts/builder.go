@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -142,7 +143,7 @@ func (b *builder) backwardLayer(l *layer) {
 		b.gradients[inner[i]], b.gradients[grads[i]] = true, true
 		p := l.params[in-l.before-len(l.Inputs)]
 		if p.grad != nil {
-			p.grad = ir.Accumulate(p.grad, grads[i])
+			p.grad = ops.Accumulate(p.grad, grads[i])
 			continue
 		}
 		p.grad = grads[i]
@@ -195,7 +196,7 @@ func (b *builder) constant(s ir.Spec, ones bool) *ir.Tensor {
 	}
 	t := b.main.Constant(zeros)
 	if ones {
-		t = ir.AddScalar(t, 1)
+		t = ops.AddScalar(t, 1)
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/rts/checkpoint"
@@ -100,7 +101,7 @@ func TestCheckpointExact(t *testing.T) {
 		v := rts.RemoteVariable(p, floats(t, w), remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shape}), 0,
 			sharding, remote.Name("w"))
 		model := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.ReduceSum(ir.Mul(in[0], in[1]))}
+			return []*ir.Tensor{ops.ReduceSum(ops.Mul(in[0], in[1]))}
 		}, v.Spec(), v.Spec())
 		step = rts.Trainer{Optimizer: rts.SGD{Momentum: 0.5}}.Step([]rts.Layer{
 			{Graph: model, Inputs: []*ir.Tensor{main.Constant(floats(t, x))}, Params: []*rts.Variable{v}},

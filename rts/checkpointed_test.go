@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/rts/checkpoint"
@@ -26,8 +27,8 @@ func newCounted(t *testing.T, replicas int) counted {
 	var shard *ir.Tensor
 	c.weight, shard = rts.NewVariable(p, floats(t, []float32{1, 2, 3, 4, 5}, 5), rts.Sharding{}, remote.Name("weight"))
 	c.counter = p.Variable(tensor.Scalar(int32(0)), ir.VariableName("counter"))
-	ir.Accumulate(shard, ir.MulScalar(shard, 1))
-	ir.Accumulate(c.counter.Tensor, p.Main().Constant(tensor.Scalar(int32(1))))
+	ops.Accumulate(shard, ops.MulScalar(shard, 1))
+	ops.Accumulate(c.counter.Tensor, p.Main().Constant(tensor.Scalar(int32(1))))
 	c.session = newSession(t, p)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -28,17 +29,17 @@ func (s Sharding) GlobalNorm(shards []*ir.Tensor) *ir.Tensor {
 		if t != nil && t.Graph() != nil && t.DType().Valid() && t.DType() != tensor.F32 {
 			return failed(shards, "global norm", fmt.Errorf("shard %d is of %v, want float32", i, t.DType()))[0]
 		}
-		squares := ir.ReduceSum(ir.Square(t))
+		squares := ops.ReduceSum(ops.Square(t))
 		if sum == nil {
 			sum = squares
 		} else {
-			sum = ir.Add(sum, squares)
+			sum = ops.Add(sum, squares)
 		}
 	}
 	if p.shards > 1 {
 		sum = p.gather.AllReduce(sum, gcl.Add)
 	}
-	return ir.Sqrt(sum)
+	return ops.Sqrt(sum)
 }
 
 // Clip returns the tensors, scaled by limit/norm if norm, a scalar of float32, is above limit: clipping by global norm
@@ -56,10 +57,10 @@ func Clip(tensors []*ir.Tensor, norm *ir.Tensor, limit float64) []*ir.Tensor {
 	}
 	most := norm.Graph().Constant(tensor.Scalar(float32(limit)))
 	one := norm.Graph().Constant(tensor.Scalar(float32(1)))
-	factor := ir.Select(ir.LessEqual(norm, most), one, ir.Div(most, norm))
+	factor := ops.Select(ops.LessEqual(norm, most), one, ops.Div(most, norm))
 	out := make([]*ir.Tensor, len(tensors))
 	for i, t := range tensors {
-		out[i] = ir.Mul(t, factor)
+		out[i] = ops.Mul(t, factor)
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -52,10 +53,10 @@ func newParts(t *testing.T, p *ir.Program) parts {
 		w: variable(), v: variable(),
 	}
 	out.dense = p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.MatMul(in[0], in[1])}
+		return []*ir.Tensor{ops.MatMul(in[0], in[1])}
 	}, out.x, out.w.Spec())
 	out.loss = p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.ReduceMean(ir.Square(ir.Sub(in[0], in[1])))}
+		return []*ir.Tensor{ops.ReduceMean(ops.Square(ops.Sub(in[0], in[1])))}
 	}, out.x, out.y)
 	return out
 }
@@ -230,7 +231,7 @@ func TestErrorsOfNothing(t *testing.T) {
 	rts.Clip(nil, nil, 1)
 	p := ir.New(1)
 	out := rts.Trainer{}.Step(nil, nil, nil).Outputs
-	ir.Add(p.Main().Constant(tensor.Scalar(float32(1))), out[0])
+	ops.Add(p.Main().Constant(tensor.Scalar(float32(1))), out[0])
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "on no tensor") {
 		t.Errorf("error %v, want that the loss is what an operation on no tensor has returned", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -26,7 +27,7 @@ func ExampleRemoteVariable() {
 		log.Fatal(err)
 	}
 	whole := x.Gather(x.Load(p.Main()))
-	sum := ir.Add(whole, p.Main().Constant(more))
+	sum := ops.Add(whole, p.Main().Constant(more))
 	x.Store(x.Sharding().Shard(sum))
 
 	s, err := ir.NewSession(p)
@@ -58,7 +59,7 @@ func ExampleNewVariable() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ir.Accumulate(shard, rts.Sharding{}.Shard(p.Main().Constant(more)))
+	ops.Accumulate(shard, rts.Sharding{}.Shard(p.Main().Constant(more)))
 
 	s, err := ir.NewSession(p)
 	if err != nil {
@@ -94,7 +95,7 @@ func ExampleTrainer() {
 
 	model := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		x, w := in[0], in[1]
-		return []*ir.Tensor{ir.ReduceMean(ir.Square(ir.Sub(ir.Mul(w, x), ir.MulScalar(x, 3))))}
+		return []*ir.Tensor{ops.ReduceMean(ops.Square(ops.Sub(ops.Mul(w, x), ops.MulScalar(x, 3))))}
 	}, x.Spec(), w.Spec())
 	step := rts.Trainer{Optimizer: rts.Adam{}}.Step([]rts.Layer{
 		{Graph: model, Inputs: []*ir.Tensor{main.HostLoad(x)}, Params: []*rts.Variable{w}},
@@ -156,7 +157,7 @@ func ExampleTrainer_accumulate() {
 
 	model := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		x, w := in[0], in[1]
-		return []*ir.Tensor{ir.ReduceMean(ir.Square(ir.Sub(ir.Mul(w, x), ir.MulScalar(x, 3))))}
+		return []*ir.Tensor{ops.ReduceMean(ops.Square(ops.Sub(ops.Mul(w, x), ops.MulScalar(x, 3))))}
 	}, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{1}}, w.Spec())
 	step := rts.Trainer{Optimizer: rts.SGD{}, Accumulate: micro}.Step([]rts.Layer{
 		{Graph: model, Inputs: []*ir.Tensor{main.HostLoad(x)}, Params: []*rts.Variable{w}},

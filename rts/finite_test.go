@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -23,7 +24,7 @@ func TestTrainerCheckFinite(t *testing.T) {
 		shard := ir.Spec{DType: tensor.F32, Shape: tensor.Shape{2}}
 		w := rts.RemoteVariable(p, data, remote.NewBuffer(p, shard), 0, rts.Sharding{}, remote.Name("w"))
 		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.ReduceSum(ir.Log(in[0]))}
+			return []*ir.Tensor{ops.ReduceSum(ops.Log(in[0]))}
 		}, w.Spec())
 		m := p.Main()
 		rts.Trainer{Optimizer: rts.SGD{}, CheckFinite: check}.Step([]rts.Layer{{Graph: g, Params: []*rts.Variable{w}}},

@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
 )
@@ -40,11 +41,11 @@ func TestGradients(t *testing.T) {
 					{"reduce MEAN", tensor.Shape{n}, shard, func(t *ir.Tensor) *ir.Tensor { return s.ReduceToShard(t, gcl.Mean) }},
 					{"gather two", shard, tensor.Shape{n}, func(t *ir.Tensor) *ir.Tensor {
 						out := s.GatherMany([]*ir.Tensor{t, t}, []tensor.Shape{{n}, {n}})
-						return ir.Add(out[0], out[1])
+						return ops.Add(out[0], out[1])
 					}},
 					{"reduce two", tensor.Shape{n}, shard, func(t *ir.Tensor) *ir.Tensor {
 						out := s.ReduceToShardMany([]*ir.Tensor{t, t}, gcl.Add)
-						return ir.Add(out[0], out[1])
+						return ops.Add(out[0], out[1])
 					}},
 				} {
 					t.Run(fmt.Sprintf("%s/n=%d/group=%d/over=%d", c.name, replicas, size, over), func(t *testing.T) {
@@ -72,8 +73,8 @@ func TestGradients(t *testing.T) {
 						by[info.Grads[0]] = y.Tensor
 						grad := main.CallWithInfo(info.Graph, by).Outputs()[0]
 						var out [2]*ir.Stream
-						for i, t := range []*ir.Tensor{ir.ReduceSum(ir.Mul(call.Outputs()[0], y.Tensor)),
-							ir.ReduceSum(ir.Mul(x.Tensor, grad))} {
+						for i, t := range []*ir.Tensor{ops.ReduceSum(ops.Mul(call.Outputs()[0], y.Tensor)),
+							ops.ReduceSum(ops.Mul(x.Tensor, grad))} {
 							out[i] = p.DeviceToHost(fmt.Sprint(i), t.Spec())
 							main.HostStore(out[i], t)
 						}

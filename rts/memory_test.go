@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -36,10 +37,10 @@ func newWide(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) (*
 		}
 	}
 	dense := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.MatMul(in[0], in[1])}
+		return []*ir.Tensor{ops.MatMul(in[0], in[1])}
 	}, x, x)
 	loss := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.ReduceMean(ir.Square(in[0]))}
+		return []*ir.Tensor{ops.ReduceMean(ops.Square(in[0]))}
 	}, x)
 	b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shard}, depth)
 	var layers []rts.Layer

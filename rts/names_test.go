@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -31,10 +32,10 @@ func TestOrderOfParameters(t *testing.T) {
 			params = append(params, rts.RemoteVariable(p, zeros, b, 0, rts.Sharding{}, remote.Name(name)))
 		}
 		dense := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.MatMul(in[0], in[1])}
+			return []*ir.Tensor{ops.MatMul(in[0], in[1])}
 		}, x, params[0].Spec())
 		loss := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.ReduceMean(ir.Square(in[0]))}
+			return []*ir.Tensor{ops.ReduceMean(ops.Square(in[0]))}
 		}, x)
 		step := rts.Trainer{Optimizer: rts.Adam{}}.Step([]rts.Layer{
 			{Graph: dense, Inputs: []*ir.Tensor{x}, Params: params[:1]},

@@ -2,6 +2,7 @@ package rts
 
 import (
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 )
 
 // Optimizer changes parameters by their gradients, shard by shard: what it does to an element depends on that element
@@ -15,23 +16,23 @@ type Optimizer interface {
 	Update(param *ir.Tensor, states []*ir.Tensor, grad, rate, step *ir.Tensor)
 }
 
-// Adam is ir.Adam as an Optimizer.
-type Adam ir.Adam
+// Adam is ops.Adam as an Optimizer.
+type Adam ops.Adam
 
 // States implements Optimizer.
 func (a Adam) States() []string { return []string{"mean", "square"} }
 
 // Update implements Optimizer.
 func (a Adam) Update(param *ir.Tensor, states []*ir.Tensor, grad, rate, step *ir.Tensor) {
-	var state ir.AdamState // with fewer states it is an error that one is nil
+	var state ops.AdamState // with fewer states it is an error that one is nil
 	if len(states) > 1 {
-		state = ir.AdamState{Mean: states[0], Square: states[1]}
+		state = ops.AdamState{Mean: states[0], Square: states[1]}
 	}
-	ir.Adam(a).Update(param, state, grad, rate, step)
+	ops.Adam(a).Update(param, state, grad, rate, step)
 }
 
-// SGD is ir.SGD as an Optimizer: without momentum it keeps nothing.
-type SGD ir.SGD
+// SGD is ops.SGD as an Optimizer: without momentum it keeps nothing.
+type SGD ops.SGD
 
 // States implements Optimizer.
 func (s SGD) States() []string {
@@ -47,5 +48,5 @@ func (s SGD) Update(param *ir.Tensor, states []*ir.Tensor, grad, rate, _ *ir.Ten
 	if len(states) > 0 {
 		velocity = states[0]
 	}
-	ir.SGD(s).Update(param, velocity, grad, rate)
+	ops.SGD(s).Update(param, velocity, grad, rate)
 }

@@ -9,6 +9,7 @@ import (
 
 	"gogcl.dev/internal/golden"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -83,7 +84,7 @@ func (l randomLayer) build(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		if h == nil {
 			h = in[0]
 		} else {
-			h = ir.Add(h, in[0])
+			h = ops.Add(h, in[0])
 		}
 		in = in[1:]
 	}
@@ -97,25 +98,25 @@ func (l randomLayer) build(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	old := h
 	switch l.kind {
 	case denseKind:
-		h = ir.Tanh(ir.Add(ir.MatMul(h, in[0]), in[1]))
+		h = ops.Tanh(ops.Add(ops.MatMul(h, in[0]), in[1]))
 	case tanhKind:
-		h = ir.Tanh(h)
+		h = ops.Tanh(h)
 	case scalarKind:
-		h = ir.Mul(h, in[1])
+		h = ops.Mul(h, in[1])
 	case skipKind:
-		h = ir.Add(h, skipped)
+		h = ops.Add(h, skipped)
 	case repeatKind:
 		body := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{ir.Tanh(ir.MatMul(in[0], in[1]))}
+			return []*ir.Tensor{ops.Tanh(ops.MatMul(in[0], in[1]))}
 		}, h, in[0])
 		h = g.Repeat(body, 2, h, in[0])[0]
 	case twiceKind:
-		h = ir.Add(ir.Mul(h, in[0]), ir.Mul(in[0], in[0]))
+		h = ops.Add(ops.Mul(h, in[0]), ops.Mul(in[0], in[0]))
 	}
 	if l.isLast {
-		return []*ir.Tensor{ir.ReduceMean(ir.Square(ir.Sub(h, target))), h, ir.Cast(h, tensor.I32)}
+		return []*ir.Tensor{ops.ReduceMean(ops.Square(ops.Sub(h, target))), h, ops.Cast(h, tensor.I32)}
 	}
-	return []*ir.Tensor{h, old, ir.Cast(h, tensor.I32)}[:l.out]
+	return []*ir.Tensor{h, old, ops.Cast(h, tensor.I32)}[:l.out]
 }
 
 // inputs are those of the layer's graph, parameters last.
@@ -195,15 +196,15 @@ func plainly(t *testing.T, model []randomLayer, replicas, steps int) outcome {
 		own := append(call.Outputs(), main.CallWithInfo(info.Graph, by).Outputs()...)
 		for i, t := range own {
 			if r > 0 {
-				own[i] = ir.Add(sums[i], t)
+				own[i] = ops.Add(sums[i], t)
 			}
 		}
 		sums = own
 	}
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
-	main.HostStore(loss, ir.DivScalar(sums[0], float64(replicas)))
+	main.HostStore(loss, ops.DivScalar(sums[0], float64(replicas)))
 	for i, v := range params {
-		ir.ScaledAdd(v.Tensor, ir.DivScalar(sums[1+i], float64(replicas)), -randomRate)
+		ops.ScaledAdd(v.Tensor, ops.DivScalar(sums[1+i], float64(replicas)), -randomRate)
 	}
 	s := newSession(t, p)
 	var out outcome

@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -204,7 +205,7 @@ func (s Sharding) GatherMany(shards []*ir.Tensor, shapes []tensor.Shape) []*ir.T
 		return out
 	case p.shards == 1:
 		for i, t := range shards {
-			out = append(out, ir.Reshape(t, shapes[i]...))
+			out = append(out, ops.Reshape(t, shapes[i]...))
 		}
 		return out
 	case len(shards) == 1:
@@ -221,7 +222,7 @@ func (s Sharding) Shard(full *ir.Tensor) *ir.Tensor {
 	case out != nil:
 		return out[0]
 	case p.shards == 1:
-		return ir.Reshape(full, full.Shape()...)
+		return ops.Reshape(full, full.Shape()...)
 	}
 	return p.gather.ReduceScatterShards(full, gcl.Local)
 }

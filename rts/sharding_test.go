@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -79,7 +80,7 @@ func TestRemoteVariable(t *testing.T) {
 			x := rts.RemoteVariable(p, floats(t, []float32{1, 2}), b, 0, rts.Sharding{}, remote.Name("x"))
 			y := p.Main().Constant(floats(t, []float32{3, 4}))
 			loaded := x.Load(p.Main())
-			whole := ir.Accumulate(x.Gather(loaded), y)
+			whole := ops.Accumulate(x.Gather(loaded), y)
 			x.Store(c.shard(rts.Sharding{}, whole))
 			loadedOut := p.DeviceToHost("loaded", loaded.Spec())
 			p.Main().HostStore(loadedOut, loaded)
@@ -106,7 +107,7 @@ func TestVariable(t *testing.T) {
 	p := ir.New(2)
 	x, loaded := rts.NewVariable(p, floats(t, []float32{1, 2}), rts.Sharding{}, remote.Name("x"))
 	y := rts.Sharding{}.Shard(p.Main().Constant(floats(t, []float32{3, 4})))
-	ir.Accumulate(loaded, y)
+	ops.Accumulate(loaded, y)
 	s := newSession(t, p)
 	for _, want := range [][]float32{{4, 6}, {7, 10}} {
 		if _, err := s.Run(t.Context(), nil); err != nil {
@@ -133,7 +134,7 @@ func TestShardOver(t *testing.T) {
 	p.Main().HostStore(wholeOut, whole)
 	rank := p.Variable(floats(t, []float32{1, 2, 3, 4}, 4, 1),
 		ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
-	reduced := rts.Sharding{Over: 2}.ReduceToShard(ir.Mul(whole, rank.Tensor), gcl.Add)
+	reduced := rts.Sharding{Over: 2}.ReduceToShard(ops.Mul(whole, rank.Tensor), gcl.Add)
 	reducedOut := p.DeviceToHost("reduced", reduced.Spec())
 	p.Main().HostStore(reducedOut, reduced)
 	s, got := runOnce(t, p)

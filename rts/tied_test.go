@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/rts"
 )
 
 // twice uses one weight and one bias two times.
 func twice(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	h := ir.Tanh(dense(g, in)[0])
+	h := ops.Tanh(dense(g, in)[0])
 	return dense(g, []*ir.Tensor{h, in[1], in[2]})
 }
 

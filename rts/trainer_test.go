@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -55,15 +56,15 @@ func initial(t testing.TB, i int) *tensor.Tensor {
 }
 
 func dense(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.Add(ir.MatMul(in[0], in[1]), in[2])}
+	return []*ir.Tensor{ops.Add(ops.MatMul(in[0], in[1]), in[2])}
 }
 
-func tanh(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Tanh(in[0])} }
+func tanh(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ops.Tanh(in[0])} }
 
 // head has the loss, and as a further output the logits.
 func head(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	logits := ir.Add(ir.MatMul(in[0], in[2]), in[3])
-	return []*ir.Tensor{ir.CrossEntropy(logits, in[1]), logits}
+	logits := ops.Add(ops.MatMul(in[0], in[2]), in[3])
+	return []*ir.Tensor{ops.CrossEntropy(logits, in[1]), logits}
 }
 
 // newModel builds the training of the model.

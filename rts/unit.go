@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -130,7 +131,7 @@ func (o bucketed) reduce(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	}
 	if k := o.b.Accumulate; k > 1 {
 		for i, t := range out {
-			out[i] = ir.DivScalar(t, float64(k))
+			out[i] = ops.DivScalar(t, float64(k))
 		}
 	}
 	return out

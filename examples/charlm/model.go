@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
+	"gogcl.dev/ir/slice"
+	"gogcl.dev/popops"
 	"gogcl.dev/tensor"
 )
 
@@ -124,15 +127,17 @@ const epsilon = 1e-5
 
 // embedding has characters (B, T), and the parameters of embeddingParams.
 func (s size) embedding(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.Add(ir.GatherRows(in[1], in[0]), in[2])}
+	rows := slice.MultiSlice(in[1], ops.Reshape(in[0], -1, 1), []int{0}, []int{1}, nil,
+		popops.Options{ValidateIndices: true})
+	return []*ir.Tensor{ops.Add(ops.Reshape(rows, append(in[0].Shape(), s.width)...), in[2])}
 }
 
 // block has x (B, T, width), and the parameters of blockParams.
 func (s size) block(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	x, p := in[0], in[1:]
-	x = ir.Add(x, s.attention(g, ir.LayerNorm(x, p[0], p[1], epsilon), p[2], p[3], p[4], p[5]))
-	h := ir.Relu(ir.Add(ir.MatMul(ir.LayerNorm(x, p[6], p[7], epsilon), p[8]), p[9]))
-	return []*ir.Tensor{ir.Add(x, ir.Add(ir.MatMul(ir.Square(h), p[10]), p[11]))}
+	x = ops.Add(x, s.attention(g, ops.LayerNorm(x, p[0], p[1], epsilon), p[2], p[3], p[4], p[5]))
+	h := ops.Relu(ops.Add(ops.MatMul(ops.LayerNorm(x, p[6], p[7], epsilon), p[8]), p[9]))
+	return []*ir.Tensor{ops.Add(x, ops.Add(ops.MatMul(ops.Square(h), p[10]), p[11]))}
 }
 
 // attention has x (B, T, width). Heads are batches of matrices: (B, heads, T, width/heads).
@@ -140,15 +145,15 @@ func (s size) attention(g *ir.Graph, x, query, key, value, projection *ir.Tensor
 	shape := x.Shape()
 	windows, each := shape[0], s.width/s.heads
 	split := func(w *ir.Tensor) *ir.Tensor {
-		return ir.Reshape(ir.MatMul(x, w), windows, s.window, s.heads, each)
+		return ops.Reshape(ops.MatMul(x, w), windows, s.window, s.heads, each)
 	}
-	q := ir.Transpose(split(query), 0, 2, 1, 3)
-	k := ir.Transpose(split(key), 0, 2, 3, 1)
-	v := ir.Transpose(split(value), 0, 2, 1, 3)
-	scores := ir.MatMul(ir.MulScalar(q, 1/math.Sqrt(float64(each))), k)
-	weights := ir.Softmax(ir.Add(scores, g.Constant(s.mask())))
-	y := ir.Transpose(ir.MatMul(weights, v), 0, 2, 1, 3)
-	return ir.MatMul(ir.Reshape(y, windows, s.window, s.width), projection)
+	q := ops.Transpose(split(query), 0, 2, 1, 3)
+	k := ops.Transpose(split(key), 0, 2, 3, 1)
+	v := ops.Transpose(split(value), 0, 2, 1, 3)
+	scores := ops.MatMul(ops.MulScalar(q, 1/math.Sqrt(float64(each))), k)
+	weights := ops.Softmax(ops.Add(scores, g.Constant(s.mask())))
+	y := ops.Transpose(ops.MatMul(weights, v), 0, 2, 1, 3)
+	return ops.MatMul(ops.Reshape(y, windows, s.window, s.width), projection)
 }
 
 // masked is added to the scores of characters that are still to come: its exponential is 0, as that of an infinity is,
@@ -177,16 +182,16 @@ func (s size) logits(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 
 // loss has x (B, T, width), targets (B, T), and the parameters of headParams.
 func (s size) loss(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.CrossEntropy(s.predict(in[0], in[2:]), in[1])}
+	return []*ir.Tensor{ops.CrossEntropy(s.predict(in[0], in[2:]), in[1])}
 }
 
 // losses is loss before the mean.
 func (s size) losses(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.CrossEntropyEach(s.predict(in[0], in[2:]), in[1])}
+	return []*ir.Tensor{ops.CrossEntropyEach(s.predict(in[0], in[2:]), in[1])}
 }
 
 func (s size) predict(x *ir.Tensor, p []*ir.Tensor) *ir.Tensor {
-	return ir.Add(ir.MatMul(ir.LayerNorm(x, p[0], p[1], epsilon), p[2]), p[3])
+	return ops.Add(ops.MatMul(ops.LayerNorm(x, p[0], p[1], epsilon), p[2]), p[3])
 }
 
 // normal begins with numbers of a normal distribution.

@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/ir/slice"
 	"gogcl.dev/popops"
 	"gogcl.dev/tensor"
@@ -61,8 +62,8 @@ func layers(dim int) []tensor.Shape {
 
 // guess is the mean loss of guesses, given the rows of the words around, (words, 4 dim), and the answers.
 func guess(rows, answers *ir.Tensor, layers []*ir.Tensor) *ir.Tensor {
-	hidden := ir.Tanh(ir.Add(ir.MatMul(rows, layers[0]), layers[1]))
-	return ir.CrossEntropy(ir.Add(ir.MatMul(hidden, layers[2]), layers[3]), answers)
+	hidden := ops.Tanh(ops.Add(ops.MatMul(rows, layers[0]), layers[1]))
+	return ops.CrossEntropy(ops.Add(ops.MatMul(hidden, layers[2]), layers[3]), answers)
 }
 
 // step is a program that learns from one batch, the table split over its replicas, and a session of it.
@@ -105,10 +106,10 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 		inputs = append(inputs, l.Tensor)
 	}
 	graph := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		rows := all.AllToAll(ir.Reshape(in[0], n, capacity, cfg.dim)) // back to who wanted them
-		rows = ir.Reshape(rows, n*capacity, cfg.dim)
+		rows := all.AllToAll(ops.Reshape(in[0], n, capacity, cfg.dim)) // back to who wanted them
+		rows = ops.Reshape(rows, n*capacity, cfg.dim)
 		rows = slice.MultiSlice(rows, in[1], entryDims, entrySizes, nil, popops.Options{})
-		return []*ir.Tensor{guess(ir.Reshape(rows, cfg.part(), -1), in[2], in[3:])}
+		return []*ir.Tensor{guess(ops.Reshape(rows, cfg.part(), -1), in[2], in[3:])}
 	}, inputs...)
 	var wanted []*ir.Tensor
 	if p.Err() == nil {
@@ -136,7 +137,7 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 	s.number = p.HostToAll("step", ir.Spec{DType: tensor.I32})
 	number := main.HostLoad(s.number)
 
-	at := ir.Reshape(all.AllToAll(want), n*capacity, 1) // with whose rows they are
+	at := ops.Reshape(all.AllToAll(want), n*capacity, 1) // with whose rows they are
 	found := slice.MultiSlice(s.table.Tensor, at, entryDims, entrySizes, plan, popops.Options{})
 	forward := main.CallWithInfo(graph, nil, append([]*ir.Tensor{found, places, answers}, layers...)...)
 	by := gradient.By(forward)
@@ -157,11 +158,11 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 		if err != nil {
 			return nil, err
 		}
-		state := ir.AdamState{Mean: p.Variable(zeros).Tensor, Square: p.Variable(zeros).Tensor}
-		ir.Adam{}.Update(l.Tensor, state, sums[i], rate, number)
+		state := ops.AdamState{Mean: p.Variable(zeros).Tensor, Square: p.Variable(zeros).Tensor}
+		ops.Adam{}.Update(l.Tensor, state, sums[i], rate, number)
 	}
 	s.loss = p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
-	main.HostStore(s.loss, ir.Mul(sums[len(s.layers)], share))
+	main.HostStore(s.loss, ops.Mul(sums[len(s.layers)], share))
 	p.CheckFinite(cfg.finite)
 	s.session, err = ir.NewSession(p)
 	return s, err

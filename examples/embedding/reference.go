@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -88,9 +89,9 @@ func newReference(cfg config, b *book, from *start) (*reference, error) {
 			loss, sums = forward.Outputs()[0], back[1:]
 			continue
 		}
-		loss = ir.Add(loss, forward.Outputs()[0])
+		loss = ops.Add(loss, forward.Outputs()[0])
 		for i, g := range back[1:] {
-			sums[i] = ir.Add(sums[i], g)
+			sums[i] = ops.Add(sums[i], g)
 		}
 	}
 	number, err := give(r.in, &r.number, p.HostToDevice("step", ir.Spec{DType: tensor.I32}))
@@ -103,14 +104,14 @@ func newReference(cfg config, b *book, from *start) (*reference, error) {
 		if err != nil {
 			return nil, err
 		}
-		ir.Adam{}.Update(l, ir.AdamState{Mean: p.Variable(zeros).Tensor, Square: p.Variable(zeros).Tensor}, sums[i],
+		ops.Adam{}.Update(l, ops.AdamState{Mean: p.Variable(zeros).Tensor, Square: p.Variable(zeros).Tensor}, sums[i],
 			rate, at)
 	}
 	mean, err := give(r.out, &r.loss, p.DeviceToHost("loss", ir.Spec{DType: tensor.F32}))
 	if err != nil {
 		return nil, err
 	}
-	main.HostStore(mean, ir.Mul(loss, share))
+	main.HostStore(mean, ops.Mul(loss, share))
 	r.session, err = ir.NewSession(p)
 	return r, err
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
 // increment is a graph's function: it adds 1. What it is given stands for the graph's inputs; what it returns are the
 // graph's outputs.
 func increment(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.AddScalar(in[0], 1)}
+	return []*ir.Tensor{ops.AddScalar(in[0], 1)}
 }
 
 // basic makes a graph and calls it from the main graph, between a load from the host and a store to it.
@@ -34,7 +35,7 @@ func basic(ctx context.Context, page *page) error {
 
 // matMul is a graph's function whose graphs differ in the shape of w.
 func matMul(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.MatMul(in[0], in[1])}
+	return []*ir.Tensor{ops.MatMul(in[0], in[1])}
 }
 
 // twoGraphs makes two graphs of one function, since a graph's inputs have one shape each. With rows that sum to s, by a
@@ -67,7 +68,7 @@ func twoGraphs(ctx context.Context, page *page) error {
 // addOwn is a graph's function that makes another input, behind those it was given: for the weights of a layer, say.
 func addOwn(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	value := g.Input("value", in[0].Spec())
-	return []*ir.Tensor{ir.Add(in[0], value)}
+	return []*ir.Tensor{ops.Add(in[0], value)}
 }
 
 // calledTwice calls one graph with two values of the input that it made.

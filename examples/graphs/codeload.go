@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
 // expensive stands for a graph with much code. It returns what it is given.
 func expensive(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.Transpose(ir.Transpose(in[0]))}
+	return []*ir.Tensor{ops.Transpose(ops.Transpose(in[0]))}
 }
 
 // codeLoading says when the code of a graph is to be in memory: from a load of it to the last call before the next
@@ -23,10 +24,10 @@ func codeLoading(ctx context.Context, page *page) error {
 	g := p.CreateGraph(expensive, f32(2, 2))
 	main.InSequence(func() {
 		x := main.HostLoad(in)
-		x = ir.AddScalar(x, 1) // nothing of g is live yet
+		x = ops.AddScalar(x, 1) // nothing of g is live yet
 		main.RemoteCodeLoad(g, "executable")
 		x = main.Call(g, x)[0] // live
-		x = ir.AddScalar(x, 1)
+		x = ops.AddScalar(x, 1)
 		x = main.Call(g, x)[0] // live until here
 		main.HostStore(out, x)
 	})

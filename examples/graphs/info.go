@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
 // update is a graph's function that changes its input where it lies.
 func update(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	value := g.Input("value", in[0].Spec())
-	ir.CopyInto(in[0], ir.Add(in[0], value))
+	ops.CopyInto(in[0], ops.Add(in[0], value))
 	return nil
 }
 

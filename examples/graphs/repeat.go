@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 )
 
 // add is the body of a loop: its output is the first input of the next turn, and the second input stays.
 func add(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.Add(in[0], in[1])}
+	return []*ir.Tensor{ops.Add(in[0], in[1])}
 }
 
 // loop calls a graph twice over: 1 + 1 + 1.
@@ -41,7 +42,7 @@ func (l *linear) build(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	x := in[0]
 	l.W = g.Input("W", f32(x.Shape()[1], l.outputs))
 	l.b = g.Input("b", f32(l.outputs))
-	return []*ir.Tensor{ir.Add(ir.MatMul(x, l.W), l.b)}
+	return []*ir.Tensor{ops.Add(ops.MatMul(x, l.W), l.b)}
 }
 
 // moduleLoop calls a layer of ones on ones: 1+1+1 = 3 after one turn, 3+3+1 = 7 after two. The module knows which of

@@ -10,6 +10,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts"
 	"gogcl.dev/tensor"
@@ -57,10 +58,10 @@ func newModel(cfg config, dir string, fromCheckpoint bool) (*model, error) {
 	m.made = p.HostToAll("step", ir.Spec{DType: tensor.I32})
 	layer := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		x, w := in[0], in[1]
-		return []*ir.Tensor{ir.Add(x, ir.Relu(ir.MatMul(x, w)))}
+		return []*ir.Tensor{ops.Add(x, ops.Relu(ops.MatMul(x, w)))}
 	}, m.x.Spec(), weights)
 	loss := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{ir.ReduceMean(ir.Square(in[0]))}
+		return []*ir.Tensor{ops.ReduceMean(ops.Square(in[0]))}
 	}, m.x.Spec())
 	var all []rts.Layer
 	for _, v := range m.params {

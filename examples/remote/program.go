@@ -2,6 +2,7 @@ package main
 
 import (
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/remote"
 	"gogcl.dev/tensor"
 )
@@ -44,7 +45,7 @@ func (p *program) remoteVariable() {
 	p.output = p.DeviceToHost("output", i32)
 
 	loaded := p.x.Load(main)
-	loaded = ir.Accumulate(loaded, y.Tensor)
+	loaded = ops.Accumulate(loaded, y.Tensor)
 	p.x.Store(loaded)
 	main.HostStore(p.output, loaded)
 }
@@ -64,7 +65,7 @@ func (p *program) twoEntries() {
 
 	p.entries[0] = p.DeviceToHost("entry 0", i32)
 	main.HostStore(p.entries[0], remote.Load(main, buffer, 0))
-	second := ir.AddScalar(main.Constant(tensor.Scalar(int32(0))), 1)
+	second := ops.AddScalar(main.Constant(tensor.Scalar(int32(0))), 1)
 	p.entries[1] = p.DeviceToHost("entry 1", i32)
 	main.HostStore(p.entries[1], remote.LoadAt(buffer, second))
 }
@@ -73,5 +74,5 @@ func (p *program) twoEntries() {
 func (p *program) countRuns() {
 	buffer := remote.NewBuffer(p.Program, i32, 1)
 	p.runs = remote.NewVariable(p.Program, tensor.Scalar(int32(0)), buffer, 0, remote.Name("runs"))
-	p.runs.Store(ir.AddScalar(p.runs.Load(p.Main()), 1))
+	p.runs.Store(ops.AddScalar(p.runs.Load(p.Main()), 1))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"gogcl.dev/chunks"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -31,7 +32,7 @@ type fold func(parts []*ir.Tensor) *ir.Tensor
 func leftFold(parts []*ir.Tensor) *ir.Tensor {
 	sum := parts[0]
 	for _, t := range parts[1:] {
-		sum = ir.Add(sum, t)
+		sum = ops.Add(sum, t)
 	}
 	return sum
 }
@@ -58,16 +59,16 @@ func newGradients(p *ir.Program, cfg config, rows int, sum fold) (*gradients, er
 				all[i] = append(all[i], grad)
 			}
 		}
-		losses[rank] = ir.DivScalar(leftFold(micro), float64(cfg.micro))
+		losses[rank] = ops.DivScalar(leftFold(micro), float64(cfg.micro))
 		for i, grad := range all {
 			grads[i] = append(grads[i], leftFold(grad))
 		}
 	}
-	mean := func(parts []*ir.Tensor) *ir.Tensor { return ir.DivScalar(sum(parts), float64(cfg.replicas)) }
+	mean := func(parts []*ir.Tensor) *ir.Tensor { return ops.DivScalar(sum(parts), float64(cfg.replicas)) }
 	g.loss = store(p, "loss", mean(losses))
 	means := make([]*ir.Tensor, len(params))
 	for i, parts := range grads {
-		means[i] = ir.DivScalar(mean(parts), float64(cfg.micro))
+		means[i] = ops.DivScalar(mean(parts), float64(cfg.micro))
 	}
 	if cfg.clip > 0 {
 		norm, err := normOf(means, cfg.replicas, sum)
@@ -76,9 +77,9 @@ func newGradients(p *ir.Program, cfg config, rows int, sum fold) (*gradients, er
 		}
 		g.norm = store(p, "norm", norm)
 		limit, one := main.Constant(tensor.Scalar(float32(cfg.clip))), main.Constant(tensor.Scalar(float32(1)))
-		factor := ir.Select(ir.LessEqual(norm, limit), one, ir.Div(limit, norm))
+		factor := ops.Select(ops.LessEqual(norm, limit), one, ops.Div(limit, norm))
 		for i, m := range means {
-			means[i] = ir.Mul(m, factor)
+			means[i] = ops.Mul(m, factor)
 		}
 	}
 	for i, m := range means {
@@ -93,23 +94,23 @@ func normOf(grads []*ir.Tensor, replicas int, sum fold) (*ir.Tensor, error) {
 	for i, g := range grads {
 		n := params[i].elements()
 		c := chunks.PerRank(n, replicas)
-		flat := ir.Reshape(g, n)
+		flat := ops.Reshape(g, n)
 		if padding := c*replicas - n; padding > 0 {
 			zeros, err := tensor.New(tensor.F32, padding)
 			if err != nil {
 				return nil, err
 			}
-			flat = ir.Concat(0, flat, g.Graph().Constant(zeros))
+			flat = ops.Concat(0, flat, g.Graph().Constant(zeros))
 		}
 		for rank := range replicas {
-			s := ir.ReduceSum(ir.Square(ir.SliceAxis(flat, 0, rank*c, (rank+1)*c)))
+			s := ops.ReduceSum(ops.Square(ops.SliceAxis(flat, 0, rank*c, (rank+1)*c)))
 			if squares[rank] != nil {
-				s = ir.Add(squares[rank], s)
+				s = ops.Add(squares[rank], s)
 			}
 			squares[rank] = s
 		}
 	}
-	return ir.Sqrt(sum(squares)), nil
+	return ops.Sqrt(sum(squares)), nil
 }
 
 // backward is the layers' graphs and their gradients.

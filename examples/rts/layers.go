@@ -5,19 +5,20 @@ import (
 
 	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
 // hiddenLayer has the outputs of the hidden layer, given images, weights and biases.
 func hiddenLayer(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return []*ir.Tensor{ir.Relu(ir.Add(ir.MatMul(in[0], in[1]), in[2]))}
+	return []*ir.Tensor{ops.Relu(ops.Add(ops.MatMul(in[0], in[1]), in[2]))}
 }
 
 // lossLayer has the loss, the sum of the images' cross entropies times their weights in the batch, given the outputs
 // of the hidden layer, labels, those weights, and the layer's own weights and biases.
 func lossLayer(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	logits := ir.Add(ir.MatMul(in[0], in[3]), in[4])
-	return []*ir.Tensor{ir.ReduceSum(ir.Mul(ir.CrossEntropyEach(logits, in[1]), in[2]))}
+	logits := ops.Add(ops.MatMul(in[0], in[3]), in[4])
+	return []*ir.Tensor{ops.ReduceSum(ops.Mul(ops.CrossEntropyEach(logits, in[1]), in[2]))}
 }
 
 // hiddenSpec is the output of hiddenLayer.

@@ -11,7 +11,7 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// reference is the same training on one replica, without package rts and without ir.Adam. A program makes the mean
+// reference is the same training on one replica, without package rts and without ops.Adam. A program makes the mean
 // gradients of a step, given the parameters; the parameters and Adam's states are slices, whole, and Adam is plain Go.
 type reference struct {
 	session    *ir.Session
@@ -73,7 +73,7 @@ func (r *reference) bind(g *gradients, start []float32) (err error) {
 
 func (r *reference) close() error { return r.session.Close() }
 
-// adam makes a step of Adam, the first being 1: what Kingma and Ba propose, with every number rounded where ir.Adam
+// adam makes a step of Adam, the first being 1: what Kingma and Ba propose, with every number rounded where ops.Adam
 // rounds it.
 func (s state) adam(rate float32, step int) {
 	const beta1, beta2, epsilon = 0.9, 0.999, 1e-8
@@ -203,7 +203,7 @@ func (r *reference) load(ctx context.Context, from *checkpoint.Directory, steps 
 	return r.compareStates(m)
 }
 
-// flushed is v, or 0 for what is tiny: see ir.AdamState.
+// flushed is v, or 0 for what is tiny: see ops.AdamState.
 func flushed(v float32) float32 {
 	if -0x1p-100 < v && v < 0x1p-100 {
 		return 0

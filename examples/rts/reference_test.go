@@ -12,6 +12,7 @@ import (
 	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/rts/checkpoint"
 )
 
@@ -19,7 +20,7 @@ import (
 func rightFold(parts []*ir.Tensor) *ir.Tensor {
 	sum := parts[len(parts)-1]
 	for _, t := range slices.Backward(parts[:len(parts)-1]) {
-		sum = ir.Add(t, sum)
+		sum = ops.Add(t, sum)
 	}
 	return sum
 }

@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -80,9 +81,9 @@ func scattered(op gcl.Operator) func(c collective.Comm, x *ir.Tensor, ranks int)
 func inPlace(change func(c collective.Comm, x *ir.Tensor, ranks int)) func(c collective.Comm, x *ir.Tensor,
 	ranks int) *ir.Tensor {
 	return func(c collective.Comm, x *ir.Tensor, ranks int) *ir.Tensor {
-		y := ir.MulScalar(x, 0.5)
+		y := ops.MulScalar(x, 0.5)
 		change(c, y, ranks)
-		return ir.MulScalar(y, 2)
+		return ops.MulScalar(y, 2)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -60,13 +61,14 @@ func newJobProgram(n int) *jobProgram {
 	store(collective.Comm{}.AllToAll(x))
 	sum := beside.Wait()[0]
 	store(sum)
-	positive := ir.Greater(collective.Comm{}.AllReduce(ir.ReduceSum(x), gcl.Max), m.Constant(tensor.Scalar(float32(0))))
+	positive := ops.Greater(collective.Comm{}.AllReduce(ops.ReduceSum(x), gcl.Max),
+		m.Constant(tensor.Scalar(float32(0))))
 	branch := ir.Branch{Graph: scatter, In: []*ir.Tensor{x}}
 	store(m.If(positive, branch, branch)[0])
 	data := must(tensor.FromSlice([]float32{1, 2}, 2, 1))
 	for _, all := range []ir.VariableOption{nil, ir.AllReplicas()} {
 		v := p.Variable(data, all, ir.VariableGroups(group(commgroup.Consecutive, 2, 0)))
-		ir.Accumulate(v.Tensor, sum)
+		ops.Accumulate(v.Tensor, sum)
 		p.variables = append(p.variables, v)
 	}
 	return p
@@ -213,7 +215,7 @@ func TestWithCommErrors(t *testing.T) {
 			p := ir.New(4)
 			x := p.Main().Constant(tensor.Scalar(float32(1)))
 			ir.Apply(failing{run: func(replica int) error { return failFor(replica == 1, boom) }}, p.Main())
-			collective.Comm{}.AllReduceInPlace(ir.AddScalar(x, 1), gcl.Add)
+			collective.Comm{}.AllReduceInPlace(ops.AddScalar(x, 1), gcl.Add)
 			s, err := session(ctx, c, p)
 			if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -206,7 +207,7 @@ func TestShardsManyErrors(t *testing.T) {
 		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x, x}, []tensor.Shape{{10}, {11}}) }, "tensor 1: parts of 5 elements, want 6: 11 elements of shape (11,) over 2 ranks"},
 		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x, x}, []tensor.Shape{{10}, {-1}}) }, "tensor 1: tensor: shape (-1,): dimension 0 is negative"},
 		{func(x *ir.Tensor) { c.ReduceScatterShardsMany([]*ir.Tensor{x, x}, gcl.LogicalAnd) }, "reduce-scatter at several_test.go:LINE in graph main of \"in0\" float32 (5,), \"in0\" float32 (5,): tensor 0: operator LOGICAL_AND takes bool, not float32"},
-		{func(x *ir.Tensor) { c.ReduceScatterMany([]*ir.Tensor{x, ir.Reshape(x, 5, 1)}, gcl.Add) }, "tensor 1: a reduce-scatter takes one dimension, not the shape (5, 1)"},
+		{func(x *ir.Tensor) { c.ReduceScatterMany([]*ir.Tensor{x, ops.Reshape(x, 5, 1)}, gcl.Add) }, "tensor 1: a reduce-scatter takes one dimension, not the shape (5, 1)"},
 	} {
 		f := newFixture(t, 2)
 		k.build(f.input(spec(tensor.F32, 5), values(tensor.F32)))

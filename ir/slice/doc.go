@@ -2,14 +2,14 @@
 //
 // Each function has the name, the parameters and the rules of the one in popops. Those that change a tensor there
 // return a new one here, which has a gradient, or with InPlace in their name change it where it lies, as
-// [ir.Accumulate] does:
+// [ops.Accumulate] does:
 //
 //	dims, sizes := []int{0}, []int{1}
 //	rows := slice.MultiSlice(table, words, dims, sizes, nil, popops.Options{}) // (n, 1, width)
 //	table = slice.MultiUpdateAddInPlace(table, dRows, words, minusRate, dims, sizes, nil, popops.Options{})
 //
-// Shapes, types, plans and options are checked when the program is built, and an error has the caller's line; that what
-// is changed shares no memory with what is read, when a session is made; what depends on the offsets, when it runs:
+// Shapes, types, plans and options are checked when the program is built, as is that what is changed shares no memory
+// with what is read, and an error has the caller's line; what depends on the offsets is checked when it runs:
 // [DynamicSlice] with an offset out of range, ValidateIndices, IndicesAreSorted. A plan may be given to several
 // operations, on all replicas: each makes itself one like it, with memory of its own. Without a plan, slices by single
 // entries of one dimension (rows) have one of a single worker. All memory is taken when the session is made, and a run
@@ -41,11 +41,8 @@
 // only of what adds, and what a slice takes no notice of is no error of its gradient: a PartialType that sums of the
 // type cannot have, and IndicesAreSorted with other than one dimension.
 //
-// # GatherRows
+// # Rows of a table
 //
-// [ir.GatherRows] takes rows of a table by indices of any shape, of which one out of range is an error. With indices of
-// shape (n) it gives what MultiSlice gives for offsets (n, 1), dims {0}, sizes {1} and ValidateIndices, but for a
-// dimension of 1 in the result, and so are the gradients: the sums are the same, to the bit. It is for who needs no
-// more than that. Package ir cannot import popops, so neither is made of the other. MultiSlice takes any dimensions,
-// sizes and groups, zeros in place of rows that are not there, and plans, and its rows can be updated where they lie.
+// The rows of a table that indices of shape (n) name are what MultiSlice gives for offsets (n, 1), dims {0} and sizes
+// {1}, with ValidateIndices if one out of range is to be an error, but for a dimension of 1 in the result.
 package slice

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/ir/slice"
 	"gogcl.dev/popops"
 	"gogcl.dev/tensor"
@@ -96,10 +97,10 @@ func TestBuildErrors(t *testing.T) {
 			return []*ir.Tensor{slice.MultiUpdateAddInPlace(c, in[1], in[2], in[3], d0, s1, nil, none)}
 		}, "is a constant and cannot be changed in place"},
 		{"in place of itself", list(fill(t, tensor.F32, 1, 2, 1), at), func(in []*ir.Tensor) []*ir.Tensor {
-			y := ir.Reshape(in[0], 2, 1)
+			y := ops.Reshape(in[0], 2, 1)
 			return []*ir.Tensor{slice.DynamicUpdateInPlace(y, y, in[0].Graph().Constant(of(t, []uint32{0, 0}, 2)),
 				[]int{0, 1}, []int{2, 1})}
-		}, "what is changed shares memory with what is read, want them apart"},
+		}, "which is changed, shares memory with %"},
 		{"gradient of a gradient of the greatest", list(x, rows, at), func(in []*ir.Tensor) []*ir.Tensor {
 			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
 				return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
@@ -123,7 +124,7 @@ func TestNoTensors(t *testing.T) {
 		return []*ir.Tensor{slice.MultiSlice(in[0], nil, []int{0}, []int{1}, nil, none)}
 	}), "input 1 is nil")
 	wantError(t, "of a broken one", failure([]*tensor.Tensor{x}, func(in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{slice.MultiSliceAt(ir.Reshape(in[0], 5), []int{7}, 3)}
+		return []*ir.Tensor{slice.MultiSliceAt(ops.Reshape(in[0], 5), []int{7}, 3)}
 	}), "reshape")
 }
 

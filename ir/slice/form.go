@@ -1,7 +1,6 @@
 package slice
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -273,5 +272,3 @@ func (f *form) String() string {
 	}
 	return text
 }
-
-var errShared = errors.New("what is changed shares memory with what is read, want them apart")

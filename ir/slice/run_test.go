@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/tensor"
 )
 
@@ -229,7 +230,7 @@ func gradientOf(f func(in []*ir.Tensor) *ir.Tensor) buildFunc {
 		if len(info.Grads) == 0 || len(forward.Outputs()) == 0 {
 			return nil
 		}
-		by[info.Grads[0]] = ir.AddScalar(ir.MulScalar(forward.Outputs()[0], 0.5), 0.125)
+		by[info.Grads[0]] = ops.AddScalar(ops.MulScalar(forward.Outputs()[0], 0.5), 0.125)
 		return g.CallWithInfo(info.Graph, by).Outputs()
 	}
 }
@@ -238,7 +239,7 @@ func gradientOf(f func(in []*ir.Tensor) *ir.Tensor) buildFunc {
 func lossOf(f func(in []*ir.Tensor) *ir.Tensor) buildFunc {
 	return func(in []*ir.Tensor) []*ir.Tensor {
 		y := f(in)
-		return []*ir.Tensor{ir.ReduceSum(ir.Add(ir.MulScalar(ir.Square(y), 0.25), ir.MulScalar(y, 0.125)))}
+		return []*ir.Tensor{ops.ReduceSum(ops.Add(ops.MulScalar(ops.Square(y), 0.25), ops.MulScalar(y, 0.125)))}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/ir/slice"
 	"gogcl.dev/popops"
 	"gogcl.dev/tensor"
@@ -287,7 +288,7 @@ func TestGradients(t *testing.T) {
 					return
 				}
 				checkGradients(t, v+" in place", func(in []*ir.Tensor) *ir.Tensor {
-					own := ir.MulScalar(in[0], 1)
+					own := ops.MulScalar(in[0], 1)
 					c.op(append([]*ir.Tensor{own}, in[1:]...), v, p, true)
 					return own
 				}, in...)
@@ -324,10 +325,10 @@ func TestGradientsOfGradients(t *testing.T) {
 				checkGradients(t, v, func(in []*ir.Tensor) *ir.Tensor {
 					var sum *ir.Tensor // of all gradients, so that all are looked at
 					for _, g := range gradientOf(f)(in) {
-						if s := ir.ReduceSum(ir.Square(g)); sum == nil {
+						if s := ops.ReduceSum(ops.Square(g)); sum == nil {
 							sum = s
 						} else {
-							sum = ir.Add(sum, s)
+							sum = ops.Add(sum, s)
 						}
 					}
 					return sum
@@ -395,7 +396,7 @@ func TestMaxGradientWinners(t *testing.T) {
 		for _, d := range []tensor.DType{tensor.F16, tensor.BF16, tensor.F32, tensor.F64} {
 			cast := func(v []float64, shape ...int) *tensor.Tensor {
 				return run(t, []*tensor.Tensor{of(t, v, shape...)}, func(in []*ir.Tensor) []*ir.Tensor {
-					return []*ir.Tensor{ir.Cast(in[0], d)}
+					return []*ir.Tensor{ops.Cast(in[0], d)}
 				})[0]
 			}
 			in := []*tensor.Tensor{cast(c.t), cast(c.s, len(c.s), 1), of(t, c.at, len(c.at), 1)}
@@ -462,26 +463,6 @@ func TestAt(t *testing.T) {
 		return slice.MultiUpdateAddAt(in[0], in[1], offsets, in[2], 1)
 	},
 		fill(t, tensor.F64, 1, 3, 4), fill(t, tensor.F64, 2, 3, 3, 1), fill(t, tensor.F64, 3, 1))
-}
-
-// TestGatherRows: what package doc says of ir.GatherRows, values and gradients to the bit, of 16-bit floats too.
-func TestGatherRows(t *testing.T) {
-	at := of(t, []uint32{3, 0, 3, 1, 3}, 5)
-	for _, d := range []tensor.DType{tensor.F16, tensor.BF16, tensor.F32, tensor.F64} {
-		in := []*tensor.Tensor{fill(t, d, 1, 4, 3), at}
-		gather := func(in []*ir.Tensor) *ir.Tensor { return ir.GatherRows(in[0], in[1]) }
-		multi := func(in []*ir.Tensor) *ir.Tensor {
-			rows := slice.MultiSlice(in[0], ir.Reshape(in[1], 5, 1), []int{0}, []int{1}, nil,
-				popops.Options{ValidateIndices: true})
-			return ir.Reshape(rows, 5, 3)
-		}
-		got := run(t, in, func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{gather(in), multi(in), gradientOf(gather)(in)[0], gradientOf(multi)(in)[0]}
-		})
-		if !sameBytes(got[0], got[1]) || !sameBytes(got[2], got[3]) {
-			t.Errorf("%v: rows %v and %v, gradients %v and %v", d, got[0], got[1], got[2], got[3])
-		}
-	}
 }
 
 // TestGradientsOfWhatIsLeftOut: slices with an offset out of range have no part in any gradient, whatever they and

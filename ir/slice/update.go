@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/ops"
 	"gogcl.dev/popops"
 	"gogcl.dev/tensor"
 )
@@ -231,13 +232,11 @@ func (o *updateOp) Bind(m *ir.Memory) (func() error, error) {
 
 // Bind implements ir.Op.
 func (o *updateInPlace) Bind(m *ir.Memory) (func() error, error) {
-	for _, in := range m.In[1:] {
-		if b := in.Bytes(); len(b) > 0 && len(m.Out[0].Bytes()) > 0 && &b[0] == &m.Out[0].Bytes()[0] {
-			return nil, errShared
-		}
-	}
 	return o.bind(m)
 }
+
+// Apart implements ir.Apart.
+func (o *updateInPlace) Apart() {}
 
 func (o *updateOp) bind(m *ir.Memory) (func() error, error) {
 	var scale *tensor.Tensor
@@ -308,19 +307,19 @@ func (o *updateOp) addGradient(b *ir.Backward) []*ir.Tensor {
 	wide := dtype
 	if is16(dtype) {
 		wide = tensor.F32
-		rows, s = ir.Cast(rows, wide), ir.Cast(s, wide)
+		rows, s = ops.Cast(rows, wide), ops.Cast(s, wide)
 		if of.DType != wide {
-			scale = ir.Cast(scale, wide)
+			scale = ops.Cast(scale, wide)
 		}
 	}
-	ds := ir.Mul(rows, ir.Reshape(scale))
-	dScale := ir.Reshape(ir.ReduceSum(ir.Mul(rows, s)), of.Shape...)
+	ds := ops.Mul(rows, ops.Reshape(scale))
+	dScale := ops.Reshape(ops.ReduceSum(ops.Mul(rows, s)), of.Shape...)
 	if wide != dtype {
-		ds = ir.Cast(ds, dtype)
+		ds = ops.Cast(ds, dtype)
 	}
 	ds = ir.Apply1(within, nil, ds, b.In(2))
 	if of.DType != wide {
-		dScale = ir.Cast(dScale, of.DType)
+		dScale = ops.Cast(dScale, of.DType)
 	}
 	return []*ir.Tensor{dy, ds, nil, dScale}
 }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package ir_test
-
-const raceDetectorOn = false
