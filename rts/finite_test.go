@@ -42,7 +42,7 @@ func TestTrainerCheckFinite(t *testing.T) {
 			continue
 		}
 		if !errors.Is(err, ir.ErrNotFinite) || !strings.Contains(err.Error(), "ir: replica 0: log built at "+
-			"finite_test.go:26") || !strings.Contains(err.Error(), "element 3 of float32 (4,) is NaN") {
+			"finite_test.go:27") || !strings.Contains(err.Error(), "element 3 of float32 (4,) is NaN") {
 			t.Errorf("with the check: %v", err)
 		}
 		if got, err := w.Read(s); err != nil || !got.Equal(data) {
