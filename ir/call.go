@@ -16,7 +16,6 @@ func (o *callOp) Name() string                 { return "call" }
 func (o *callOp) String() string               { return "call " + plainName(o.graph.name) }
 func (o *callOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.graph.outputs), nil }
 func (o *callOp) runs() []*Graph               { return []*Graph{o.graph} }
-func (o *callOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
 func (o *callOp) phrase(n *node, given func(first, count int) string) string {
 	return o.String() + given(0, len(n.in))
 }
@@ -28,10 +27,6 @@ func (o *callOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*
 func (o *callOp) goBack(b *back, n *node) error {
 	b.call(n, o.graph)
 	return nil
-}
-
-func (o *callOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
-	b.outline, b.kind, b.inner = nestedBox, kindCall, d.graph(b.text, o.graph, n.exports, depth+1)
 }
 
 // repeatOp calls a graph count times.
@@ -46,7 +41,6 @@ func (o *repeatOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.graph.output
 func (o *repeatOp) runs() []*Graph               { return []*Graph{o.graph} }
 func (o *repeatOp) carried() int                 { return len(o.graph.outputs) }
 func (o *repeatOp) turns() int                   { return o.count }
-func (o *repeatOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
 
 func (o *repeatOp) String() string {
 	return fmt.Sprintf("repeat %d %s %s", o.count, pluralOf(o.count, "time"), plainName(o.graph.name))
@@ -63,10 +57,6 @@ func (o *repeatOp) lower(l *lowering, n *node, in []*location, where map[*Tensor
 func (o *repeatOp) goBack(b *back, n *node) error {
 	b.repeat(n, o)
 	return nil
-}
-
-func (o *repeatOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
-	b.outline, b.kind, b.inner = nestedBox, kindRepeat, d.graph(b.text, o.graph, n.exports, depth+1)
 }
 
 var errInPlace = errors.New("it is replaced by the graphs that it calls")

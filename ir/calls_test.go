@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/ops"
+	"gogcl.dev/ir/show"
 )
 
 // twice is a program of graphs, each of which calls the one before two times. With all calls in their places it has
@@ -93,7 +94,7 @@ func TestGraphsAreLookedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if r := s.CodeReport(); len(r.Steps) != graphs+4 || len(r.Steps[graphs+1].Live) != graphs+2 {
+	if r := show.Code(s.Program()); len(r.Steps) != graphs+4 || len(r.Steps[graphs+1].Live) != graphs+2 {
 		t.Errorf("%d steps of the report on code, want %d\n%v", len(r.Steps), graphs+4, r)
 	}
 }
@@ -213,6 +214,6 @@ func BenchmarkCodeReport(b *testing.B) {
 	}
 	defer s.Close()
 	for b.Loop() {
-		s.CodeReport()
+		show.Code(s.Program())
 	}
 }

@@ -15,16 +15,11 @@ type ifOp struct {
 func (o *ifOp) Name() string                 { return "if" }
 func (o *ifOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.then.outputs), nil }
 func (o *ifOp) runs() []*Graph               { return []*Graph{o.then, o.els} }
-func (o *ifOp) codeBytes(inputs int) int     { return callCode + argumentCode*inputs }
 
 func (o *ifOp) phrase(n *node, given func(first, count int) string) string {
 	then := len(o.then.inputs)
 	return fmt.Sprintf("if %s then %s%s else %s%s", reference(n.in[0]), plainName(o.then.name), given(1, then),
 		plainName(o.els.name), given(1+then, len(o.els.inputs)))
-}
-
-func (o *ifOp) draw(d *drawing, b *drawnBox, n *node, depth int) {
-	b.outline, b.kind, b.inner = nestedBox, kindIf, d.choice(n, o, depth+1)
 }
 
 // lower lists the step of a choice, and what comes before. What a branch gives out for a gradient is not there where

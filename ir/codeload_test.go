@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/show"
 	"gogcl.dev/tensor"
 )
 
@@ -53,14 +54,14 @@ func (l loader) build(g *ir.Graph) []*ir.Tensor {
 }
 
 // report is the code of the program: for each step, what it does and which graphs beside main are live.
-func (c *coded) report(t *testing.T) (steps string, r *ir.CodeReport) {
+func (c *coded) report(t *testing.T) (steps string, r *show.CodeReport) {
 	t.Helper()
 	s, err := ir.NewSession(c.Program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r = s.CodeReport()
+	r = show.Code(s.Program())
 	var b strings.Builder
 	short := strings.NewReplacer("remote code load of", "load", ` to "executable"`, "", "loader.", "")
 	for _, step := range r.Steps {
@@ -382,7 +383,7 @@ func TestCodeSizes(t *testing.T) {
 		c.main.HostStore(c.DeviceToHost("out", f32(2, 2)), x)
 	})
 	_, r := c.report(t)
-	want := []ir.CodeSize{{Graph: "main", Bytes: 2*64 + 512 + 2*(64+32) + 2*128, Always: true},
+	want := []show.CodeSize{{Graph: "main", Bytes: 2*64 + 512 + 2*(64+32) + 2*128, Always: true},
 		{Graph: "g1", Bytes: 1024}, {Graph: "g2", Bytes: 512}}
 	if !slices.Equal(r.Graphs, want) {
 		t.Errorf("%v, want %v", r.Graphs, want)

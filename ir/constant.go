@@ -17,12 +17,7 @@ type constantOp struct {
 func (o *constantOp) Name() string                 { return "constant" }
 func (o *constantOp) Infer([]Spec) ([]Spec, error) { return []Spec{SpecOf(o.value)}, nil }
 func (o *constantOp) runs() []*Graph               { return nil }
-func (o *constantOp) codeBytes(int) int            { return 0 }
 func (o *constantOp) goBack(*back, *node) error    { return nil }
-
-func (o *constantOp) draw(_ *drawing, b *drawnBox, _ *node, _ int) {
-	b.outline, b.kind = foldedBox, kindConstant
-}
 
 func (o *constantOp) lower(l *lowering, n *node, _ []*location, where map[*Tensor]*location) ([]*step, error) {
 	x := l.at(n.out[0])

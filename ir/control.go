@@ -16,12 +16,6 @@ type control interface {
 
 	// goBack builds the gradient, or says why there is none.
 	goBack(b *back, n *node) error
-
-	// codeBytes estimates its code, of so many inputs.
-	codeBytes(inputs int) int
-
-	// draw completes its box, at a depth of boxes within boxes.
-	draw(d *drawing, b *drawnBox, n *node, depth int)
 }
 
 // replaced is the part of a control that is no operation.

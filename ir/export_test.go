@@ -12,5 +12,5 @@ var SumOf = sumOf
 // MostKept is the option that sets differ.mostKept.
 func MostKept(n int) AutodiffOption { return func(d *differ) { d.mostKept = n } }
 
-// RandomProgram is a program of newRandomProgram, with choices.
-func RandomProgram(seed uint64) *Program { return newRandomProgram(seed, true).Program }
+// RandomProgram is a program of newRandomProgram, with choices or without.
+func RandomProgram(seed uint64, ifs bool) *Program { return newRandomProgram(seed, ifs).Program }

@@ -38,7 +38,7 @@ func TestProgramsStay(t *testing.T) {
 			texts[fmt.Sprintf("%s-%d-%d", kind, first, first+each-1)] = b.String()
 		}
 	}
-	add("random", 1000, func(seed uint64) *ir.Program { return ir.RandomProgram(seed) })
+	add("random", 1000, func(seed uint64) *ir.Program { return ir.RandomProgram(seed, true) })
 	add("gradients", 200, func(seed uint64) *ir.Program { return newGradientProgram(seed, true).Program })
 	golden.Hashes(t, "programs.txt", texts)
 }

@@ -69,6 +69,13 @@ type Hosted interface {
 	HostBytes() int
 }
 
+// Kinded is an operation that says what kind it is: "collective", say. Drawings colour kinds, and [Session.Profile] has
+// the time of each. The empty kind is that of plain computation.
+type Kinded interface {
+	Op
+	Kind() string
+}
+
 // Finisher is something shared that is told when a replica has come to the end of a run, on that replica's goroutine,
 // if the program has a choice: replicas may then have run different operations. An error is one of the run.
 type Finisher interface {

@@ -260,3 +260,11 @@ func (r *Report) String() string {
 	}
 	return b.String()
 }
+
+// indented is the text of a step inside so many loops and choices. A report may be a caller's own, with any depth.
+func indented(depth int, text string) string {
+	return strings.Repeat("  ", min(max(depth, 0), maxIndent)) + text
+}
+
+// maxIndent bounds the indentation in a report: deeper steps stand below each other.
+const maxIndent = 40

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/show"
 	"gogcl.dev/tensor"
 )
 
@@ -63,7 +64,7 @@ func TestReportPositions(t *testing.T) {
 	}
 	defer s.Close()
 	unchanged(t, "perceptron_report.txt", s.Report().String())
-	unchanged(t, "perceptron_code.txt", s.CodeReport().String())
+	unchanged(t, "perceptron_code.txt", show.Code(s.Program()).String())
 	for _, step := range s.Report().Steps {
 		if step.Position.Line == 0 {
 			t.Errorf("%s has no position", step.Op)
@@ -75,7 +76,7 @@ func TestReportPositions(t *testing.T) {
 func TestReportOfAnyDepth(t *testing.T) {
 	for _, depth := range []int{math.MinInt, -1, 3, math.MaxInt} {
 		report := &ir.Report{Steps: []ir.StepReport{{Op: "add", Depth: depth}}}
-		code := &ir.CodeReport{Steps: []ir.CodeStep{{Op: "add", Depth: depth}}}
+		code := &show.CodeReport{Steps: []show.CodeStep{{Op: "add", Depth: depth}}}
 		for _, text := range []string{report.String(), code.String()} {
 			if !strings.Contains(text, strings.Repeat("  ", min(max(depth, 0), 3))+"add  0") {
 				t.Errorf("depth %d:\n%s", depth, text)

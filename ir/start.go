@@ -21,22 +21,18 @@ type waitOp struct {
 
 func (o *startOp) Name() string   { return "start" }
 func (o *waitOp) Name() string    { return "wait" }
-func (o *startOp) Kind() string   { return kindStart }
-func (o *waitOp) Kind() string    { return kindStart }
 func (o *startOp) String() string { return "start " + plainName(o.graph.name) }
 func (o *waitOp) String() string  { return "wait for " + plainName(o.graph.name) }
 
 func (o *startOp) Infer([]Spec) ([]Spec, error) { return nil, nil }
 func (o *waitOp) Infer([]Spec) ([]Spec, error)  { return specsOf(o.graph.outputs), nil }
 
-func (o *startOp) runs() []*Graph           { return []*Graph{o.graph} }
-func (o *waitOp) runs() []*Graph            { return nil }
-func (o *waitOp) begun() *node              { return o.start }
-func (o *waitOp) needs() int                { return 0 } // the start has it
-func (o *startOp) codeBytes(inputs int) int { return callCode + argumentCode*inputs }
-func (o *waitOp) codeBytes(int) int         { return callCode }
-func (o *startOp) tied()                    {}
-func (o *waitOp) tied()                     {}
+func (o *startOp) runs() []*Graph { return []*Graph{o.graph} }
+func (o *waitOp) runs() []*Graph  { return nil }
+func (o *waitOp) begun() *node    { return o.start }
+func (o *waitOp) needs() int      { return 0 } // the start has it
+func (o *startOp) tied()          {}
+func (o *waitOp) tied()           {}
 
 func (o *startOp) needs() (bytes int) { // what the wait returns
 	for _, t := range o.graph.outputs {
@@ -47,12 +43,6 @@ func (o *startOp) needs() (bytes int) { // what the wait returns
 
 func (o *startOp) goBack(*back, *node) error { return errBesideGradient }
 func (o *waitOp) goBack(*back, *node) error  { return errBesideGradient }
-
-func (o *startOp) draw(d *drawing, b *drawnBox, _ *node, depth int) {
-	b.outline, b.inner = nestedBox, d.graph(b.text, o.graph, nil, depth+1)
-}
-
-func (o *waitOp) draw(_ *drawing, b *drawnBox, _ *node, _ int) { b.inputs = 0 } // they are those of the start
 
 // Started is a call that runs beside the replica.
 type Started struct {

@@ -12,6 +12,7 @@ import (
 	"gogcl.dev/internal/irtest"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/ops"
+	"gogcl.dev/ir/show"
 	"gogcl.dev/tensor"
 )
 
@@ -532,9 +533,9 @@ func besideProgram() *ir.Program {
 func TestStartReport(t *testing.T) {
 	p := besideProgram()
 	unchanged(t, "beside.txt", p.String())
-	unchanged(t, "beside.svg", draw(t, p.Main()))
+	unchanged(t, "beside.dot", draw(t, p.Main()))
 	s := newSession(t, p)
-	unchanged(t, "beside_code.txt", s.CodeReport().String())
+	unchanged(t, "beside_code.txt", show.Code(p).String())
 	r := s.Report()
 	unchanged(t, "beside_report.txt", r.String())
 	if r.Scratch != 128+256 || r.Peak != r.Arena+r.Scratch {

@@ -81,7 +81,6 @@ func (g *Graph) places() []int {
 // runOrder is scheduled for somebody who only looks: a graph may change afterwards, and then be scheduled anew.
 func (g *Graph) runOrder() []*node {
 	kept := g.order
-	g.order = nil
 	order := g.scheduled()
 	g.order = kept
 	return order

@@ -111,12 +111,7 @@ type variableOp struct {
 func (o *variableOp) Name() string                 { return "variable" }
 func (o *variableOp) Infer([]Spec) ([]Spec, error) { return []Spec{o.sp}, nil }
 func (o *variableOp) runs() []*Graph               { return nil }
-func (o *variableOp) codeBytes(int) int            { return 0 }
 func (o *variableOp) goBack(*back, *node) error    { return nil }
-
-func (o *variableOp) draw(_ *drawing, b *drawnBox, _ *node, _ int) {
-	b.outline, b.kind = drum, kindVariable
-}
 
 func (o *variableOp) lower(l *lowering, n *node, _ []*location, where map[*Tensor]*location) ([]*step, error) {
 	x := l.at(n.out[0])

@@ -241,11 +241,9 @@ type keepOp struct {
 	here bool // an operation of the same graph reads it; else it is made only where a call gives it out
 }
 
-func (*keepOp) Name() string                         { return "keep" }
-func (*keepOp) Infer(in []Spec) ([]Spec, error)      { return in, nil }
-func (*keepOp) runs() []*Graph                       { return nil }
-func (*keepOp) codeBytes(int) int                    { return operationCode }
-func (*keepOp) draw(*drawing, *drawnBox, *node, int) {}
+func (*keepOp) Name() string                    { return "keep" }
+func (*keepOp) Infer(in []Spec) ([]Spec, error) { return in, nil }
+func (*keepOp) runs() []*Graph                  { return nil }
 
 func (o *keepOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*location) ([]*step, error) {
 	if where[n.out[0]] == nil && !o.here { // this call does not give it out

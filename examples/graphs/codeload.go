@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/ops"
+	"gogcl.dev/ir/show"
 	"gogcl.dev/tensor"
 )
 
@@ -35,7 +36,7 @@ func codeLoading(ctx context.Context, page *page) error {
 	if err != nil {
 		return err
 	}
-	report := s.CodeReport()
+	report := show.Code(p)
 	got, err := s.Run(ctx, map[*ir.Stream]*tensor.Tensor{in: numbers(2, 2)})
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
@@ -103,7 +104,7 @@ func loadsSeen(build func(main, g1, g2, g3, g4 *ir.Graph, x *ir.Tensor)) ([]stri
 	// A graph has the name of its function, with a number from the second on.
 	short := map[string]string{g1.Name(): "g1", g2.Name(): "g2", g3.Name(): "g3", g4.Name(): "g4"}
 	var seen []string
-	for _, name := range s.CodeReport().Loads {
+	for _, name := range show.Code(p).Loads {
 		seen = append(seen, short[name])
 	}
 	return seen, s.Close()

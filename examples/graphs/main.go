@@ -44,11 +44,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if code, ok := command.Flags(flags, args, stdout, stderr, does); !ok {
 		return code
 	}
-	return show(ctx, examples, stdout, stderr)
+	return showAll(ctx, examples, stdout, stderr)
 }
 
-// show shows examples and returns the exit code. An error ends it; a wrong result does not.
-func show(ctx context.Context, examples []example, stdout, stderr io.Writer) int {
+// showAll shows examples and returns the exit code. An error ends it; a wrong result does not.
+func showAll(ctx context.Context, examples []example, stdout, stderr io.Writer) int {
 	p := &page{w: stdout}
 	for _, e := range examples {
 		fmt.Fprintln(p.w, e.title)

@@ -85,7 +85,7 @@ func TestRunIsRepeatable(t *testing.T) {
 // TestWrongResult: what is not as it must be is marked, and the program fails.
 func TestWrongResult(t *testing.T) {
 	var out, errs strings.Builder
-	code := show(t.Context(), []example{
+	code := showAll(t.Context(), []example{
 		{"wrong", func(_ context.Context, p *page) error { p.compare("sum", 2, 3); return nil }},
 		{"right", func(_ context.Context, p *page) error { p.compare("sum", 3, 3); return nil }},
 	}, &out, &errs)
@@ -101,7 +101,7 @@ func TestWrongResult(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var out, errs strings.Builder
 	failing := []example{{"broken", func(context.Context, *page) error { return errors.New("no more") }}}
-	if code := show(t.Context(), failing, &out, &errs); code != command.Failed ||
+	if code := showAll(t.Context(), failing, &out, &errs); code != command.Failed ||
 		errs.String() != "graphs: broken: no more\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}

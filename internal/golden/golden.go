@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/show"
 )
 
 var (
@@ -26,7 +27,7 @@ var position = regexp.MustCompile(`[\w./-]+\.go:\d+`)
 
 // Program is the text of a session's program, with where everything lies and which code is live when.
 func Program(s *ir.Session) string {
-	return fmt.Sprintf("%v%v\n%v", s.Program(), s.Report(), s.CodeReport())
+	return fmt.Sprintf("%v%v\n%v", s.Program(), s.Report(), show.Code(s.Program()))
 }
 
 // Hashes compares texts, by name, with the hashes in a file of testdata. Lines of source files in them do not count.

@@ -49,8 +49,8 @@ func table() []row {
 		{pkg: "internal/commandtest", imports: []string{"internal/command"}},
 		{pkg: "internal/hosttest", modules: []string{xsys}},
 		{pkg: "internal/fulldisk"},
-		{pkg: "internal/golden", imports: []string{"ir"}},           // for tests
-		{pkg: "internal/irtest", imports: []string{"ir", "tensor"}}, // for tests
+		{pkg: "internal/golden", imports: []string{"ir", "ir/show"}}, // for tests
+		{pkg: "internal/irtest", imports: []string{"ir", "tensor"}},  // for tests
 		{pkg: "internal/closest", pure: true},
 		{pkg: "internal/recent", pure: true},
 		{pkg: "internal/goroutine"},
@@ -180,9 +180,10 @@ func table() []row {
 		},
 		{pkg: "gcl/perfetto", imports: []string{"gcl", "transport"}},
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
-		{pkg: "ir", imports: []string{"tensor", "internal/ink", "internal/kernel", "commgroup"}},
+		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}},
 		{pkg: "ir/ops", imports: []string{"ir", "tensor", "internal/kernel"}, modules: []string{gonum}},
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}, modules: []string{xsync}},
+		{pkg: "ir/show", imports: []string{"ir"}},
 		{pkg: "ir/slice", imports: []string{"ir", "ir/ops", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/kernel", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/ops", "ir/collective", "ir/slice", "gcl", "commgroup", "chunks", "tensor"}},

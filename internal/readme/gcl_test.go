@@ -21,7 +21,7 @@ var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
 	"schedule": "methods/schedule", "cost": "methods/cost",
 	"tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",
-	"ir": "ir", "ops": "ir/ops", "collective": "ir/collective", "remote": "remote",
+	"ir": "ir", "ops": "ir/ops", "show": "ir/show", "collective": "ir/collective", "remote": "remote",
 	"rts": "rts", "checkpoint": "rts/checkpoint", "popops": "popops",
 }
 

@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/internal/thinned"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
+	"gogcl.dev/ir/show"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -267,7 +268,7 @@ func TestText(t *testing.T) {
 		}
 	}
 	var drawing strings.Builder
-	if err := f.Main().WriteSVG(&drawing); err != nil || strings.Count(drawing.String(), "#d55e00") < 4 {
+	if err := show.DOT(&drawing, f.Main()); err != nil || strings.Count(drawing.String(), "#fde0cc") < 4 {
 		t.Errorf("collectives have no colour: %v\n%s", err, drawing.String())
 	}
 }

@@ -33,7 +33,8 @@ func TestSameBitsOnEveryMachine(t *testing.T) {
 				x, gamma, beta, labels := in[0], in[1], in[2], in[3]
 				return []*ir.Tensor{
 					ops.Exp(x), ops.Log(ops.Abs(x)), ops.Tanh(x), ops.Sigmoid(x), ops.Gelu(x),
-					ops.Softmax(x), ops.LogSoftmax(x), ops.LayerNorm(x, gamma, beta, 1e-5), ops.CrossEntropyEach(x, labels),
+					ops.Softmax(x), ops.LogSoftmax(x), ops.LayerNorm(x, gamma, beta, 1e-5),
+					ops.CrossEntropyEach(x, labels),
 				}
 			}
 			x := []*ir.Tensor{in[0], in[1], in[2], in[4]}

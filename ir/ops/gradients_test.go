@@ -126,7 +126,8 @@ func TestGradientsOfGradients(t *testing.T) {
 	cases := gradientCases(t)
 	x := func(shape ...int) *tensor.Tensor { return irtest.RandomFloats(shape) }
 	one := func(name string, f func(t *ir.Tensor) *ir.Tensor) {
-		cases = append(cases, gradientCase{name, []*tensor.Tensor{x(7)}, func(in []*ir.Tensor) *ir.Tensor { return f(in[0]) }})
+		cases = append(cases, gradientCase{name, []*tensor.Tensor{x(7)},
+			func(in []*ir.Tensor) *ir.Tensor { return f(in[0]) }})
 	}
 	one("neg", ops.Neg)
 	one("abs", ops.Abs)

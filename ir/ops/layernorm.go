@@ -132,7 +132,8 @@ func layerNormSecond(b *ir.Backward, epsilon float64) []*ir.Tensor {
 		}
 		return Cast(t, factorType(d))
 	}
-	x, gamma, g, u, v, w := wide(b.In(0)), wide(b.In(1)), wide(b.In(2)), wide(b.Grad(0)), wide(b.Grad(1)), wide(b.Grad(2))
+	x, gamma, g := wide(b.In(0)), wide(b.In(1)), wide(b.In(2))
+	u, v, w := wide(b.Grad(0)), wide(b.Grad(1)), wide(b.Grad(2))
 	mean := func(t *ir.Tensor) *ir.Tensor { return ReduceMeanKeep(t, -1) }
 	centred := Sub(x, mean(x))
 	scale := Div(scalar(b.Graph(), factorType(d), 1), Sqrt(AddScalar(mean(Square(centred)), epsilon)))

@@ -106,7 +106,8 @@ func TestCrossEntropy(t *testing.T) {
 			checkArray(t, got[1], each, 1)
 		}
 	})
-	none := irtest.Run(t, []*tensor.Tensor{newSlowArray(0, 3).tensor(t, tensor.F32), newSlowArray(0).tensor(t, tensor.I32)},
+	none := irtest.Run(t,
+		[]*tensor.Tensor{newSlowArray(0, 3).tensor(t, tensor.F32), newSlowArray(0).tensor(t, tensor.I32)},
 		func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			return []*ir.Tensor{ops.CrossEntropyEach(in[0], in[1])}
 		})

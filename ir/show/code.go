@@ -1,9 +1,13 @@
-package ir
+package show
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+
+	"gogcl.dev/ir"
 )
 
 // CodeReport says of a program, step by step, the code of which graphs is in memory.
@@ -39,7 +43,7 @@ type CodeSize struct {
 type CodeStep struct {
 	Op       string
 	Graph    string // in which it is
-	Position Position
+	Position ir.Position
 	Depth    int
 	Live     []string // graphs whose code is live in this step, in the order of CodeReport.Graphs
 	Bytes    int      // of their code
@@ -54,60 +58,65 @@ const (
 	loadCode      = 64
 )
 
-// codeBytes estimates the code of a node.
-func (n *node) codeBytes() int {
-	switch op := n.op.(type) {
-	case control:
-		return op.codeBytes(len(n.in))
-	case moving:
+// codeBytes estimates the code of an operation.
+func codeBytes(o ir.Operation) int {
+	_, waits := o.Start()
+	switch {
+	case o.IsData():
+		return 0
+	case len(o.Calls()) > 0:
+		return callCode + argumentCode*len(o.Inputs())
+	case waits:
+		return callCode
+	case o.Moves() != nil:
 		return transferCode
-	case loading:
+	case o.Loads() != nil:
 		return loadCode
 	}
 	return operationCode
 }
 
-// CodeReport works out which code is live when.
-func (s *Session) CodeReport() *CodeReport {
-	if !s.made() {
+// Code works out which code of a program is live when.
+func Code(p *ir.Program) *CodeReport {
+	if p == nil {
 		return &CodeReport{}
 	}
-	l := newCodeLiveness(s.program)
-	block := l.expand(s.program.main, 0)
+	l := newCodeLiveness(p)
+	block := l.expand(p.Main(), 0)
 	l.before(block, l.none(), l.none())
 	report := &CodeReport{}
-	bytes := map[*Graph]int{}
-	for _, g := range s.program.graphs {
+	bytes := map[*ir.Graph]int{}
+	for _, g := range l.graphs {
 		if !l.has(l.used, g) {
 			continue
 		}
-		for _, n := range g.nodes {
-			bytes[g] += n.codeBytes()
+		for _, o := range l.operations(g) {
+			bytes[g] += codeBytes(o)
 		}
-		report.Graphs = append(report.Graphs, CodeSize{g.name, bytes[g], !l.has(l.loaded, g)})
+		report.Graphs = append(report.Graphs, CodeSize{g.Name(), bytes[g], !l.has(l.loaded, g)})
 	}
 	l.list(block, func(c *codeStep) {
-		step := CodeStep{Op: c.text(), Graph: c.nodes[0].graph.name, Position: c.nodes[0].pos, Depth: c.depth}
-		for _, g := range s.program.graphs {
+		step := CodeStep{Op: c.text(), Graph: c.nodes[0].Graph().Name(), Position: c.nodes[0].Position(), Depth: c.depth}
+		for _, g := range l.graphs {
 			if l.has(l.used, g) && (l.has(c.live, g) || !l.has(l.loaded, g)) {
-				step.Live = append(step.Live, g.name)
+				step.Live = append(step.Live, g.Name())
 				step.Bytes += bytes[g]
 			}
 		}
 		report.Steps = append(report.Steps, step)
 		report.Peak = max(report.Peak, step.Bytes)
 		for _, g := range c.loads {
-			report.Loads = append(report.Loads, g.name)
+			report.Loads = append(report.Loads, g.Name())
 		}
 	})
 	return report
 }
 
-// codeStep is a node, or several that load code, and the steps of the graphs that it calls.
+// codeStep is an operation, or several that load code, and the steps of the graphs that it calls.
 type codeStep struct {
-	nodes  []*node
-	loads  []*Graph
-	calls  []*Graph      // one, or the branches of a choice
+	nodes  []ir.Operation
+	loads  []*ir.Graph
+	calls  []*ir.Graph   // one, or the branches of a choice
 	bodies [][]*codeStep // of calls
 	depth  int
 	live   graphSet
@@ -115,13 +124,13 @@ type codeStep struct {
 
 func (c *codeStep) text() string {
 	if len(c.loads) < 2 {
-		return describeOp(c.nodes[0].op)
+		return c.nodes[0].String()
 	}
 	var names []string
 	for _, g := range c.loads {
-		names = append(names, plainName(g.name))
+		names = append(names, plainName(g.Name()))
 	}
-	return fmt.Sprintf("remote code load of %s to %q, merged", strings.Join(names, ", "), executable)
+	return fmt.Sprintf("remote code load of %s to %q, merged", strings.Join(names, ", "), "executable")
 }
 
 // graphSet is a set of a program's graphs: a bit for each, in the order of their making. One is not changed once it is
@@ -151,31 +160,42 @@ func (a graphSet) both(b graphSet) graphSet { return a.without(a.without(b)) }
 
 // codeLiveness follows the code of a program's graphs.
 type codeLiveness struct {
-	numbers map[*Graph]int
-	loaded  graphSet // somewhere
-	used    graphSet // called or loaded somewhere, or the main graph
-	flows   map[*Graph]codeFlow
-	calls   map[*Graph]graphSet // by graph: itself, and those that it calls, and so on
+	graphs  []*ir.Graph
+	numbers map[*ir.Graph]int
+	ops     map[*ir.Graph][]ir.Operation // see operations
+	loaded  graphSet                     // somewhere
+	used    graphSet                     // called or loaded somewhere, or the main graph
+	flows   map[*ir.Graph]codeFlow
+	calls   map[*ir.Graph]graphSet // by graph: itself, and those that it calls, and so on
 }
 
 // codeFlow is what a graph makes of what is live after it: before it are live, beside what it needs, those live after
 // it that it does not load.
 type codeFlow struct{ needs, loads graphSet }
 
-func newCodeLiveness(p *Program) *codeLiveness {
-	l := &codeLiveness{numbers: map[*Graph]int{}, flows: map[*Graph]codeFlow{}, calls: map[*Graph]graphSet{}}
-	for i, g := range p.graphs {
+func newCodeLiveness(p *ir.Program) *codeLiveness {
+	l := &codeLiveness{graphs: p.Graphs(), numbers: map[*ir.Graph]int{}, ops: map[*ir.Graph][]ir.Operation{},
+		flows: map[*ir.Graph]codeFlow{}, calls: map[*ir.Graph]graphSet{}}
+	for i, g := range l.graphs {
 		l.numbers[g] = i
 	}
-	l.loaded, l.used = l.none(), l.of(p.main)
+	l.loaded, l.used = l.none(), l.of(p.Main())
 	return l
+}
+
+// operations are those of a graph, found once.
+func (l *codeLiveness) operations(g *ir.Graph) []ir.Operation {
+	if _, is := l.ops[g]; !is {
+		l.ops[g] = g.Operations()
+	}
+	return l.ops[g]
 }
 
 // none is the empty set.
 func (l *codeLiveness) none() graphSet { return make(graphSet, (len(l.numbers)+63)/64) }
 
 // of is a set of some graphs.
-func (l *codeLiveness) of(graphs ...*Graph) graphSet {
+func (l *codeLiveness) of(graphs ...*ir.Graph) graphSet {
 	out := l.none()
 	for _, g := range graphs {
 		l.put(out, g)
@@ -183,23 +203,23 @@ func (l *codeLiveness) of(graphs ...*Graph) graphSet {
 	return out
 }
 
-func (l *codeLiveness) put(s graphSet, g *Graph) { s[l.numbers[g]/64] |= 1 << (l.numbers[g] % 64) }
+func (l *codeLiveness) put(s graphSet, g *ir.Graph) { s[l.numbers[g]/64] |= 1 << (l.numbers[g] % 64) }
 
-func (l *codeLiveness) has(s graphSet, g *Graph) bool {
+func (l *codeLiveness) has(s graphSet, g *ir.Graph) bool {
 	return s[l.numbers[g]/64]>>(l.numbers[g]%64)&1 != 0
 }
 
 // flow is that of a graph, found once.
-func (l *codeLiveness) flow(g *Graph) codeFlow {
+func (l *codeLiveness) flow(g *ir.Graph) codeFlow {
 	if f, is := l.flows[g]; is {
 		return f
 	}
 	f := codeFlow{l.none(), l.none()}
-	for _, n := range slices.Backward(g.scheduled()) {
-		if loaded := n.loads(); loaded != nil {
+	for _, n := range slices.Backward(l.operations(g)) {
+		if loaded := n.Loads(); loaded != nil {
 			f.loads, f.needs = f.loads.with(l.of(loaded)), f.needs.without(l.of(loaded))
 		}
-		switch calls := n.calls(); len(calls) {
+		switch calls := n.Calls(); len(calls) {
 		case 1: // of a loop too: what the next turn needs, this one does
 			inner := l.flow(calls[0])
 			f.needs = f.needs.without(inner.loads).with(inner.needs).with(l.of(calls...))
@@ -216,15 +236,15 @@ func (l *codeLiveness) flow(g *Graph) codeFlow {
 }
 
 // expand lists the steps of a graph in the order in which they run.
-func (l *codeLiveness) expand(g *Graph, depth int) []*codeStep {
+func (l *codeLiveness) expand(g *ir.Graph, depth int) []*codeStep {
 	var steps []*codeStep
-	for _, n := range g.scheduled() {
-		if n.persistent() {
+	for _, n := range l.operations(g) {
+		if n.IsData() {
 			continue
 		}
-		c := &codeStep{nodes: []*node{n}, calls: n.calls(), depth: depth}
-		if loaded := n.loads(); loaded != nil {
-			c.loads = []*Graph{loaded}
+		c := &codeStep{nodes: []ir.Operation{n}, calls: n.Calls(), depth: depth}
+		if loaded := n.Loads(); loaded != nil {
+			c.loads = []*ir.Graph{loaded}
 			l.put(l.loaded, loaded)
 			l.put(l.used, loaded)
 			if last := len(steps) - 1; last >= 0 && steps[last].loads != nil {
@@ -256,8 +276,8 @@ func (l *codeLiveness) list(steps []*codeStep, f func(*codeStep)) {
 // it: also the graphs that are running, those that contain the steps.
 func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphSet {
 	live, alone := after, running
-	started := map[*node]bool{} // whose waits come after
-	beside := func(n *node, runs bool) {
+	started := map[ir.Operation]bool{} // whose waits come after
+	beside := func(n ir.Operation, runs bool) {
 		started[n] = runs
 		running = alone
 		for n := range started {
@@ -267,7 +287,7 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 		}
 	}
 	for _, c := range slices.Backward(steps) {
-		if start := c.nodes[0].begun(); start != nil {
+		if start, is := c.nodes[0].Start(); is {
 			beside(start, true)
 		}
 		during := live.with(running)
@@ -277,7 +297,7 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 		case len(c.calls) == 1:
 			called := l.of(c.calls[0])
 			next := live
-			if loop, is := c.nodes[0].op.(carrying); is && loop.turns() > 1 { // after a turn may come the next one
+			if c.nodes[0].Turns() > 1 { // after a turn may come the next one
 				next = live.with(l.flow(c.calls[0]).needs).with(called)
 			}
 			live = l.before(c.bodies[0], next, running.with(called)).with(called)
@@ -294,16 +314,16 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 	return live
 }
 
-// runs are the graphs that a node calls, and those that they call.
-func (l *codeLiveness) runs(n *node) graphSet {
+// runs are the graphs that an operation calls, and those that they call.
+func (l *codeLiveness) runs(o ir.Operation) graphSet {
 	out := l.none()
-	for _, called := range n.calls() {
+	for _, called := range o.Calls() {
 		if l.calls[called] == nil {
-			all := l.none()
-			called.reach(func(g *Graph) bool {
-				l.put(all, g)
-				return true
-			})
+			all := l.of(called)
+			l.calls[called] = all // it calls itself nowhere
+			for _, o := range l.operations(called) {
+				all = all.with(l.runs(o))
+			}
 			l.calls[called] = all
 		}
 		out = out.with(l.calls[called])
@@ -321,6 +341,16 @@ func (l *codeLiveness) choice(c *codeStep, after, running graphSet) graphSet {
 		before = before.with(l.before(c.bodies[i], passed, running.with(kept).with(l.of(called))))
 	}
 	return before
+}
+
+// plainName is a name as it is if it can be read among others, else in quotes.
+func plainName(name string) string {
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./[]:", r) {
+			return strconv.Quote(name)
+		}
+	}
+	return name
 }
 
 // indented is the text of a step inside so many loops and choices. A report may be a caller's own, with any depth.
