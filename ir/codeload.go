@@ -24,8 +24,8 @@ func (o *codeLoadOp) String() string {
 
 // RemoteCodeLoad adds an operation that loads the code of a graph from remote memory to a destination, of which there
 // is one, "executable": where it is called from. It changes no result. It says that the code needs no memory from the
-// graph's last call before, or from the start, until here; Code of package ir/show shows what follows. A graph whose code
-// is never loaded has it in memory always.
+// graph's last call before, or from the start, until here; Code of package ir/show shows what follows. A graph whose
+// code is never loaded has it in memory always.
 //
 // No data flows from the load to the calls that it is meant for: only in a block of [Graph.InSequence] does it run
 // before them.

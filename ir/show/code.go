@@ -96,7 +96,8 @@ func Code(p *ir.Program) *CodeReport {
 		report.Graphs = append(report.Graphs, CodeSize{g.Name(), bytes[g], !l.has(l.loaded, g)})
 	}
 	l.list(block, func(c *codeStep) {
-		step := CodeStep{Op: c.text(), Graph: c.nodes[0].Graph().Name(), Position: c.nodes[0].Position(), Depth: c.depth}
+		first := c.nodes[0]
+		step := CodeStep{Op: c.text(), Graph: first.Graph().Name(), Position: first.Position(), Depth: c.depth}
 		for _, g := range l.graphs {
 			if l.has(l.used, g) && (l.has(c.live, g) || !l.has(l.loaded, g)) {
 				step.Live = append(step.Live, g.Name())
