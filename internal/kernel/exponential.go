@@ -152,3 +152,14 @@ func tanh(x float64) float64 {
 	q = float64(s * q)
 	return math.Copysign(((s-1)+q)/((s+1)+q), x)
 }
+
+// softplus is log(1 + exp(x)). With e = exp(-|x|) it is log(1 + e), and above 0 x more. The logarithm is of what 1 + e
+// is rounded to, which is 1 + e': as both are near each other, log(1 + e) is to e as log(1 + e') is to e'.
+func softplus(x float64) float64 {
+	e := exp(-math.Abs(x), 0)
+	rounded := 1 + e
+	if near := rounded - 1; near > 0 {
+		e = float64(e*Log(rounded)) / near
+	}
+	return max2(0, x) + e
+}

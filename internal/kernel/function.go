@@ -12,8 +12,10 @@ package kernel
 //	Tanh                         -1, 1; -0 of -0                 0.5000001    3
 //	Sigmoid     1 / (1 + e^-x)   0, 1                            0.5000001    3
 //	Gelu        x Φ(x)           -0, infinity                    0.5000001    6
+//	Softplus    log(1 + e^x)     0, infinity                     0.5000001    3
 //
-// Φ is the distribution function of the normal distribution. A NaN gives the canonical one.
+// Φ is the distribution function of the normal distribution. A NaN gives the canonical one. Softplus has no loop in
+// assembly.
 type Function uint8
 
 // The functions.
@@ -23,6 +25,7 @@ const (
 	Tanh
 	Sigmoid
 	Gelu
+	Softplus
 
 	functionEnd // one past the last
 )
@@ -34,6 +37,7 @@ var formulas = [functionEnd]func(float64) float64{
 	Tanh:       tanh,
 	Sigmoid:    sigmoid,
 	Gelu:       gelu,
+	Softplus:   softplus,
 }
 
 // Loop returns the loop dst[i] = f(src[i]), or nil if t is neither Float32 nor Float64. dst is src, or does not overlap

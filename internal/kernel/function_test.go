@@ -52,6 +52,14 @@ func functionCases() []functionCase {
 			func(x *big.Float) *big.Float {
 				return bigQuo(one, bigAdd(one, bigExp(bigNumber(0).Neg(x))))
 			}, -745, 40, 0.5000001, 3, 0},
+		{"softplus", Softplus.Loop, func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) },
+			func(x *big.Float) *big.Float { // log(1 + e) = 2 artanh(e / (2 + e)), and x more above 0
+				e, above := bigExp(bigNumber(0).Neg(bigNumber(0).Abs(x))), bigNumber(0)
+				if x.Sign() > 0 {
+					above = x
+				}
+				return bigAdd(above, bigMul(two, bigArtanh(bigQuo(e, bigAdd(two, e)), 1)))
+			}, -745, 40, 0.5000001, 3, 0},
 		{"gelu", Gelu.Loop, func(x float64) float64 {
 			if math.IsInf(x, -1) {
 				return 0
@@ -193,7 +201,8 @@ func TestFunctionBits(t *testing.T) {
 		"function 2 of float32": 0xbf8b418a, "function 2 of float64": 0x76ac4cb0,
 		"function 3 of float32": 0x2ecce747, "function 3 of float64": 0x45d7bf51,
 		"function 4 of float32": 0xee931a27, "function 4 of float64": 0xdf7f6939,
-		"function 5 of float32": 0xd50a202a, "function 5 of float64": 0x219045ea,
+		"function 5 of float32": 0xd238169a, "function 5 of float64": 0x75c1b342,
+		"function 6 of float32": 0xd50a202a, "function 6 of float64": 0x219045ea,
 	}
 	rng := rand.New(rand.NewPCG(5, 6))
 	floats, doubles := make([]float32, 1<<16), make([]float64, 1<<16)
@@ -302,7 +311,7 @@ func TestFunctionLimits(t *testing.T) {
 func BenchmarkFunction(b *testing.B) {
 	for _, v := range versions {
 		for f, name := range map[Function]string{
-			Exp: "exp", NaturalLog: "log", Tanh: "tanh", Sigmoid: "sigmoid", Gelu: "gelu",
+			Exp: "exp", NaturalLog: "log", Tanh: "tanh", Sigmoid: "sigmoid", Gelu: "gelu", Softplus: "softplus",
 		} {
 			if loop := v.function[f][Float32]; loop != nil {
 				b.Run(fmt.Sprintf("version=%s/function=%s", v.name, name), func(b *testing.B) {

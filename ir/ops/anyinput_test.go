@@ -30,7 +30,7 @@ func TestAnyInput(t *testing.T) {
 			"ReduceSumKeep": ops.ReduceSumKeep, "Relu": ops.Relu, "Reshape": ops.Reshape,
 			"ScaledAdd": ops.ScaledAdd, "Select": ops.Select, "Sigmoid": ops.Sigmoid, "Slice": ops.Slice,
 			"SliceAxis": ops.SliceAxis, "Softmax": ops.Softmax, "Sqrt": ops.Sqrt, "Square": ops.Square,
-			"Sub": ops.Sub, "SubScalar": ops.SubScalar, "Tanh": ops.Tanh, "Transpose": ops.Transpose,
+			"Sub": ops.Sub, "SubScalar": ops.SubScalar, "Tanh": ops.Tanh, "Softplus": ops.Softplus, "TopK": ops.TopK, "Transpose": ops.Transpose,
 		},
 		Types: []any{ops.Adam{}, ops.AdamState{}, ops.SGD{}},
 		Values: []any{

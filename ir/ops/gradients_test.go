@@ -136,6 +136,7 @@ func TestGradientsOfGradients(t *testing.T) {
 	one("tanh", ops.Tanh)
 	one("sigmoid", ops.Sigmoid)
 	one("gelu", ops.Gelu)
+	one("softplus", ops.Softplus)
 	one("exp", ops.Exp)
 	positive := []*tensor.Tensor{fromSlice(t, []float64{0.5, 1, 2.5}, 3)}
 	cases = append(cases,

@@ -39,7 +39,7 @@ func Relu(t *ir.Tensor) *ir.Tensor {
 // Tanh returns the hyperbolic tangents of t, of float16, bfloat16, float32 or float64. It and the functions below have
 // the same bits on every machine. They compute in float64. A float32 is rounded once more, and errs by less than
 // 0.5000001 units in the last place; a 16-bit float is rounded from float32. The largest errors found in float64 are
-// 1.1 units for Exp, 2 for Log, 3 for Tanh and Sigmoid, and 6 for Gelu.
+// 1.1 units for Exp, 2 for Log, 3 for Softplus, Tanh and Sigmoid, and 6 for Gelu.
 func Tanh(t *ir.Tensor) *ir.Tensor {
 	return computed("tanh", kernel.Tanh).of(t, slope{
 		name: "tanh", f32: tanhSlope[float32], f64: tanhSlope[float64],
@@ -53,6 +53,12 @@ func Sigmoid(t *ir.Tensor) *ir.Tensor {
 		name: "sigmoid", f32: sigmoidSlope[float32], f64: sigmoidSlope[float64],
 		next: func(y, g, u *ir.Tensor) *ir.Tensor { return Mul(AddScalar(MulScalar(y, -2), 1), Mul(g, u)) },
 	}.ofResult)
+}
+
+// Softplus returns log(1+exp(t)), of what Tanh takes.
+func Softplus(t *ir.Tensor) *ir.Tensor {
+	return computed("softplus", kernel.Softplus).of(t,
+		func(b *ir.Backward) *ir.Tensor { return Mul(b.Grad(0), Sigmoid(b.In(0))) })
 }
 
 // Gelu returns t*Φ(t), Φ being the distribution function of the normal distribution, of what Tanh takes. It is the

@@ -37,6 +37,9 @@ var unaryOps = []unaryOp{
 		}
 		return 1 - math.Exp(-x)/(1+math.Exp(-x))
 	}},
+	{name: "softplus", build: ops.Softplus, ulps: 8, f64: func(x float64) float64 {
+		return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
+	}},
 	{name: "gelu", build: ops.Gelu, ulps: 8, f64: func(x float64) float64 {
 		switch {
 		case x > 40:
