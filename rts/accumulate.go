@@ -22,27 +22,26 @@ import (
 
 // microBatches adds each once for a loop over all micro-batches but the last, and last once. Both compute the layers
 // forward. The sums of gradients are of the given parameters. Without Accumulate there is one batch, which is the last.
-func (b *builder) microBatches(params []*param, each, last func()) {
+func (b *builder) microBatches(at place, params []*param, each, last func(at place)) {
 	k := b.Accumulate
 	if k == 0 {
-		last()
+		last(at)
 		return
 	}
 	if k == 1 {
 		params = nil // there is nothing to add to
 	}
-	main := b.main
 	outputs := b.layers[len(b.layers)-1].Graph.Outputs()
 	loss := outputs[0].DType()
 	number, sum := ir.Spec{DType: tensor.I32}, ir.Spec{DType: wide(loss)} // of micro-batches; of losses
-	carried := []*ir.Tensor{b.zeros(number), b.zeros(sum)}
+	carried := []*ir.Tensor{at.zeros(number), at.zeros(sum)}
 	var changed, inputs []*ir.Tensor
 	for _, p := range params {
-		changed = append(changed, b.zeros(p.spec))
+		changed = append(changed, at.zeros(p.spec))
 	}
 	for _, t := range outputs[1:] {
 		s := t.Spec()
-		changed = append(changed, b.zeros(ir.Spec{DType: s.DType, Shape: append(tensor.Shape{k}, s.Shape...)}))
+		changed = append(changed, at.zeros(ir.Spec{DType: s.DType, Shape: append(tensor.Shape{k}, s.Shape...)}))
 	}
 	for _, l := range b.layers {
 		inputs = append(inputs, l.Inputs...)
@@ -59,19 +58,17 @@ func (b *builder) microBatches(params []*param, each, last func()) {
 			n, m := len(carried), len(carried)+len(changed)
 			var out []*ir.Tensor
 			g.InSequence(func() {
-				b.main = g
-				out, _ = b.microBatch(params, in[:n], in[n:m], in[m:], each)
+				out, _ = b.microBatch(place{Graph: g}, params, in[:n], in[n:m], in[m:], each)
 			})
 			return out
 		}, specs...).Named("micro-batch")
-		b.main = main
-		loop := main.RepeatWithInfo(body, k-1, nil, given...)
+		loop := at.RepeatWithInfo(body, k-1, nil, given...)
 		for _, t := range changed {
 			loop.SetParentInputModified(t)
 		}
 		carried = loop.Outputs()
 	}
-	carried, changed = b.microBatch(params, carried, changed, inputs, last)
+	carried, changed = b.microBatch(at, params, carried, changed, inputs, last)
 	b.Outputs = append([]*ir.Tensor{cast(ops.DivScalar(carried[1], float64(k)), loss)}, changed...)
 }
 
@@ -95,32 +92,32 @@ func cast(t *ir.Tensor, to tensor.DType) *ir.Tensor {
 // microBatch adds a micro-batch by build, given its number and the sum of the losses before it; the sums of gradients
 // and the outputs of all micro-batches, which it changes; and the inputs of all. It returns the numbers for the next
 // one, and the outputs as they are then.
-func (b *builder) microBatch(params []*param, carried, changed, inputs []*ir.Tensor, build func()) (next,
-	outputs []*ir.Tensor) {
+func (b *builder) microBatch(at place, params []*param, carried, changed, inputs []*ir.Tensor,
+	build func(at place)) (next, outputs []*ir.Tensor) {
 	for i, p := range params {
 		p.grad = changed[i]
 		b.gradients[p.grad] = true
 	}
-	dims, sizes, at := []int{0}, []int{1}, ops.Reshape(carried[0], 1)
+	dims, sizes, number := []int{0}, []int{1}, ops.Reshape(carried[0], 1)
 	for _, l := range b.layers {
 		own := make([]*ir.Tensor, len(l.Inputs)) // Inputs may be the caller's
 		for i := range own {
-			own[i] = ops.Reshape(slice.DynamicSlice(inputs[i], at, dims, sizes), inputs[i].Shape()[1:]...)
+			own[i] = ops.Reshape(slice.DynamicSlice(inputs[i], number, dims, sizes), inputs[i].Shape()[1:]...)
 		}
 		l.Inputs, inputs = own, inputs[len(own):]
 	}
-	build()
+	build(at)
 	for i, t := range changed[len(params):] {
 		out := ops.Reshape(b.Outputs[1+i], append([]int{1}, t.Shape()[1:]...)...)
-		outputs = append(outputs, slice.DynamicUpdateInPlace(t, out, at, dims, sizes))
+		outputs = append(outputs, slice.DynamicUpdateInPlace(t, out, number, dims, sizes))
 	}
 	sum := ops.Add(carried[1], cast(b.Outputs[0], carried[1].DType()))
 	return []*ir.Tensor{ops.AddScalar(carried[0], 1), sum}, outputs
 }
 
 // zeros is a tensor that may be changed.
-func (b *builder) zeros(s ir.Spec) *ir.Tensor {
-	return ops.Expand(b.constant(ir.Spec{DType: s.DType}, false), s.Shape...)
+func (at place) zeros(s ir.Spec) *ir.Tensor {
+	return ops.Expand(at.constant(ir.Spec{DType: s.DType}, false), s.Shape...)
 }
 
 // microSpec is what a micro-batch has of an input.

@@ -13,16 +13,22 @@ import (
 type builder struct {
 	Trainer
 	*Step
-	main       *ir.Graph // that the step is added to; with StepIf, a graph that the main one calls
+	main     place
+	sharding Sharding
+	layers   []*layer
+	units    []*unit
+	known    []gradientOf
+}
+
+// place is where something of a step is added: a graph, the main one or one that it calls, with the learning rate and
+// the number of the step as that graph has them.
+type place struct {
+	*ir.Graph
 	rate, step *ir.Tensor
-	sharding   Sharding
-	layers     []*layer
-	units      []*unit
-	known      []gradientOf
 }
 
 // build adds the step.
-func (b *builder) build() {
+func (b *builder) build(at place) {
 	for _, l := range b.layers {
 		b.differentiate(l)
 	}
@@ -32,26 +38,26 @@ func (b *builder) build() {
 	for _, u := range b.units {
 		params = append(params, u.owned...)
 	}
-	b.microBatches(params, func() {
-		b.forward()
-		b.backward(func(int) {})
-	}, func() {
-		b.forward()
-		b.backward(b.reduceAndUpdate)
-		b.finish()
+	b.microBatches(at, params, func(at place) {
+		b.forward(at)
+		b.backward(at, func(int) {})
+	}, func(at place) {
+		b.forward(at)
+		b.backward(at, func(unit int) { b.reduceAndUpdate(at, unit) })
+		b.finish(at)
 	})
 }
 
 // forward calls the layers, each unit's parameters gathered before.
-func (b *builder) forward() {
+func (b *builder) forward(at place) {
 	for _, l := range b.layers {
 		l.given = nil
 	}
 	var outputs []*ir.Tensor
 	for i, u := range b.units {
-		b.get(&u.forward)
+		b.get(at, &u.forward)
 		if i+1 < len(b.units) {
-			b.ahead(&b.units[i+1].forward)
+			b.ahead(at, &b.units[i+1].forward)
 		}
 		for _, l := range u.layers {
 			in := slices.Concat(outputs, l.Inputs)
@@ -59,7 +65,7 @@ func (b *builder) forward() {
 				l.given = append(l.given, p.whole)
 			}
 			in = append(in, l.given...)
-			l.call = b.main.CallWithInfo(l.Graph, nil, in...)
+			l.call = at.CallWithInfo(l.Graph, nil, in...)
 			outputs = l.call.Outputs()
 		}
 	}
@@ -67,52 +73,52 @@ func (b *builder) forward() {
 }
 
 // backward calls the layers' gradients from the last to the first, and done after each unit of them.
-func (b *builder) backward(done func(unit int)) {
+func (b *builder) backward(at place, done func(unit int)) {
 	last := b.layers[len(b.layers)-1]
 	last.upstream = nil
 	for i, t := range last.Graph.Outputs() {
 		var grad *ir.Tensor
 		if t.DType().IsFloat() {
-			grad = b.constant(t.Spec(), i == 0)
+			grad = at.constant(t.Spec(), i == 0)
 		}
 		last.upstream = append(last.upstream, grad)
 	}
 	for i := len(b.units) - 1; i >= 0; i-- {
 		u := b.units[i]
 		if !b.Keep && i < len(b.units)-1 { // the last one's are there
-			b.get(&u.again)
+			b.get(at, &u.again)
 		}
 		if !b.Keep && i > 0 {
-			b.ahead(&b.units[i-1].again)
+			b.ahead(at, &b.units[i-1].again)
 		}
 		for k := len(u.layers) - 1; k >= 0; k-- {
-			b.backwardLayer(u.layers[k])
+			b.backwardLayer(at, u.layers[k])
 		}
 		done(i)
 	}
 }
 
 // reduceAndUpdate reduces the gradients of a unit, and updates the parameters of the one after it.
-func (b *builder) reduceAndUpdate(unit int) {
-	b.reduce(b.units[unit])
+func (b *builder) reduceAndUpdate(at place, unit int) {
+	b.reduce(at, b.units[unit])
 	if unit+1 < len(b.units) && b.ClipNorm == 0 {
-		b.update(b.units[unit+1])
+		b.update(at, b.units[unit+1])
 	}
 }
 
 // finish updates the parameters that reduceAndUpdate has left.
-func (b *builder) finish() {
+func (b *builder) finish(at place) {
 	if b.ClipNorm > 0 {
 		b.clip()
 		for i := len(b.units) - 1; i > 0; i-- {
-			b.update(b.units[i])
+			b.update(at, b.units[i])
 		}
 	}
-	b.update(b.units[0])
+	b.update(at, b.units[0])
 }
 
 // backwardLayer calls a layer's gradient.
-func (b *builder) backwardLayer(l *layer) {
+func (b *builder) backwardLayer(at place, l *layer) {
 	info, wanted := l.gradient, l.wanted
 	by := info.By(l.call)
 	for in, t := range by {
@@ -127,7 +133,7 @@ func (b *builder) backwardLayer(l *layer) {
 			by[in] = l.upstream[i]
 		}
 	}
-	grads := b.main.CallWithInfo(info.Graph, by).Outputs()
+	grads := at.CallWithInfo(info.Graph, by).Outputs()
 	inner := info.Graph.Outputs()
 	if len(grads) != len(wanted) || len(inner) != len(wanted) { // after an error
 		return
@@ -189,12 +195,12 @@ type gradientOf struct {
 }
 
 // constant is a tensor of ones or zeros.
-func (b *builder) constant(s ir.Spec, ones bool) *ir.Tensor {
+func (at place) constant(s ir.Spec, ones bool) *ir.Tensor {
 	zeros, err := tensor.New(s.DType, s.Shape...)
 	if err != nil { // there is a tensor of that spec in the program
-		return ir.Apply1(refused{"constant", err}, b.main)
+		return ir.Apply1(refused{"constant", err}, at.Graph)
 	}
-	t := b.main.Constant(zeros)
+	t := at.Constant(zeros)
 	if ones {
 		t = ops.AddScalar(t, 1)
 	}
@@ -219,15 +225,15 @@ func (b *builder) clip() {
 }
 
 // update changes the parameters of a unit, once its gradients are reduced.
-func (b *builder) update(u *unit) {
+func (b *builder) update(at place, u *unit) {
 	u.finish()
 	for _, p := range u.owned {
-		shard := p.Load(b.main)
+		shard := p.Load(at.Graph)
 		var states []*ir.Tensor
 		for _, k := range p.states {
-			states = append(states, k.load(b.main))
+			states = append(states, k.load(at.Graph))
 		}
-		b.Optimizer.Update(shard, states, p.reduced, b.rate, b.step)
+		b.Optimizer.Update(shard, states, p.reduced, at.rate, at.step)
 		p.Store(shard)
 		for i, k := range p.states {
 			k.store(states[i])

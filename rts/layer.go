@@ -44,10 +44,10 @@ func (b *builder) check(layers []Layer) error {
 	case len(layers) == 0:
 		return errors.New("no layers")
 	}
-	if err := scalarOf("rate", b.rate, b.program, tensor.F32); err != nil {
+	if err := scalarOf("rate", b.main.rate, b.program, tensor.F32); err != nil {
 		return err
 	}
-	if err := scalarOf("step", b.step, b.program, tensor.I32); err != nil {
+	if err := scalarOf("step", b.main.step, b.program, tensor.I32); err != nil {
 		return err
 	}
 	params := map[*Variable]*param{}
@@ -112,7 +112,7 @@ func (b *builder) checkLayer(l *layer, before []*ir.Tensor) error {
 		want = append(want, t.Spec())
 	}
 	for k, t := range l.Inputs {
-		if t == nil || t.Graph() != b.main {
+		if t == nil || t.Graph() != b.main.Graph {
 			return fmt.Errorf("input %d is no tensor of the main graph", k)
 		}
 		s, err := b.microSpec(t)

@@ -40,14 +40,14 @@ func (t Trainer) StepIf(train *ir.Tensor, layers []Layer, rate, step *ir.Tensor)
 
 // branch is a function for a graph that has what build adds, and is given the rate, the number of the step and the
 // inputs of all layers.
-func (b *builder) branch(build func()) func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+func (b *builder) branch(build func(at place)) func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	return func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		b.main, b.rate, b.step = g, in[0], in[1]
+		at := place{g, in[0], in[1]}
 		in = in[2:]
 		for _, l := range b.layers {
 			l.Inputs, in = in[:len(l.Inputs):len(l.Inputs)], in[len(l.Inputs):]
 		}
-		g.InSequence(build)
+		g.InSequence(func() { build(at) })
 		if b.Norm != nil {
 			return append(b.Outputs[:len(b.Outputs):len(b.Outputs)], b.Norm)
 		}
@@ -56,9 +56,9 @@ func (b *builder) branch(build func()) func(g *ir.Graph, in []*ir.Tensor) []*ir.
 }
 
 // evaluate adds the layers forward, once the step is built.
-func (b *builder) evaluate() {
-	b.microBatches(nil, b.forward, b.forward)
+func (b *builder) evaluate(at place) {
+	b.microBatches(at, nil, b.forward, b.forward)
 	if b.Norm != nil {
-		b.Norm = b.constant(ir.Spec{DType: tensor.F32}, false)
+		b.Norm = at.constant(ir.Spec{DType: tensor.F32}, false)
 	}
 }

@@ -89,21 +89,21 @@ type Step struct {
 func (t Trainer) Step(layers []Layer, rate, step *ir.Tensor) *Step {
 	b := t.begin(layers, rate, step)
 	if b.program != nil && b.layers != nil {
-		b.main.InSequence(b.build)
+		b.main.InSequence(func() { b.build(b.main) })
 	}
 	return b.Step
 }
 
 // begin checks what a step is to be of. After an error, which is the step's output, the builder has no layers.
 func (t Trainer) begin(layers []Layer, rate, step *ir.Tensor) *builder {
-	b := &builder{Trainer: t, rate: rate, step: step,
+	b := &builder{Trainer: t, main: place{rate: rate, step: step},
 		Step: &Step{gathered: map[*ir.Tensor]bool{}, gradients: map[*ir.Tensor]bool{}}}
 	p := programOf(rate, step, layers)
 	if p == nil {
 		b.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", errNoProgram}, nil)}
 		return b
 	}
-	b.program, b.main = p, p.Main()
+	b.program, b.main.Graph = p, p.Main()
 	if t.CheckFinite {
 		p.CheckFinite(true)
 	}
@@ -116,7 +116,7 @@ func (t Trainer) begin(layers []Layer, rate, step *ir.Tensor) *builder {
 // refuse makes an error the step's output.
 func (b *builder) refuse(err error) {
 	b.layers = nil
-	b.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", err}, b.main)}
+	b.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", err}, b.main.Graph)}
 }
 
 var errNoProgram = errors.New("no program: neither a graph nor a tensor of one")

@@ -138,14 +138,14 @@ func (o bucketed) reduce(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 }
 
 // ahead starts to gather parameters, if that is to overlap with what comes next.
-func (b *builder) ahead(f *fetch) {
+func (b *builder) ahead(at place, f *fetch) {
 	if b.Overlap && f.graph != nil {
-		f.pending = b.main.Start(f.graph)
+		f.pending = at.Start(f.graph)
 	}
 }
 
 // get gathers parameters, or waits for them, and says which tensors they are.
-func (b *builder) get(f *fetch) {
+func (b *builder) get(at place, f *fetch) {
 	if f.graph == nil {
 		return
 	}
@@ -153,7 +153,7 @@ func (b *builder) get(f *fetch) {
 	if f.pending != nil {
 		whole, f.pending = f.pending.Wait(), nil
 	} else {
-		whole = b.main.Call(f.graph)
+		whole = at.Call(f.graph)
 	}
 	for i, p := range f.params {
 		p.whole = whole[min(i, len(whole)-1)] // after an error there may be one
@@ -161,7 +161,7 @@ func (b *builder) get(f *fetch) {
 }
 
 // reduce reduces the gradients of a unit to shards, or starts to.
-func (b *builder) reduce(u *unit) {
+func (b *builder) reduce(at place, u *unit) {
 	var grads []*ir.Tensor
 	var in []ir.Input
 	for _, p := range u.owned {
@@ -175,10 +175,10 @@ func (b *builder) reduce(u *unit) {
 		b.gradients[t] = true
 	}
 	if b.Overlap {
-		u.reduced = b.main.Start(graph, grads...)
+		u.reduced = at.Start(graph, grads...)
 		return
 	}
-	u.setShards(b.main.Call(graph, grads...))
+	u.setShards(at.Call(graph, grads...))
 }
 
 // finish waits for the reduced gradients, if that has not been done.
