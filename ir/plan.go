@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"gogcl.dev/internal/kernel"
 )
-
-// lineBytes is what memory of a tensor begins at multiples of: a cache line.
-const lineBytes = 64
-
-func roundUp(n int) int { return (n + lineBytes - 1) / lineBytes * lineBytes }
 
 // memoryPlan says where everything lies.
 type memoryPlan struct {
@@ -42,7 +39,7 @@ func (p *Program) plan() (*memoryPlan, error) {
 	m.touched = nil
 	for _, x := range m.locations {
 		if x.kind == ofVariable {
-			size := roundUp(x.spec.Bytes())
+			size := kernel.Lines(x.spec.Bytes())
 			if size > maxBytes-m.variables {
 				return nil, fmt.Errorf("ir: the variables of a replica take more than %d bytes", maxBytes)
 			}
@@ -86,7 +83,7 @@ func (m *memoryPlan) number(steps []*step, beside bool) {
 				if bytes < 0 || bytes > maxBytes { // below 0: more than an int of 32 bits holds
 					bytes = maxBytes + 1
 				}
-				*most = max(*most, roundUp(bytes))
+				*most = max(*most, kernel.Lines(bytes))
 			}
 		}
 		if s.waits != nil { // nobody knows when between the start and here what is used
@@ -158,7 +155,7 @@ func (m *memoryPlan) place() bool {
 	})
 	room := newFit(m.numbered)
 	for _, x := range all {
-		size := roundUp(x.spec.Bytes())
+		size := kernel.Lines(x.spec.Bytes())
 		at := room.lowest(x.first, x.last, size)
 		if size > maxBytes-at {
 			return false

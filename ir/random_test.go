@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
@@ -401,7 +402,7 @@ func checkPlan(t *testing.T, seed uint64, s *Session) {
 		sum, rounded := 0, 0
 		for _, x := range step.Alive {
 			sum += x.Bytes
-			rounded += roundUp(x.Bytes)
+			rounded += kernel.Lines(x.Bytes)
 		}
 		if sum != step.Bytes || rounded > r.Arena {
 			t.Fatalf("seed %d, step %d: %d bytes in all, said to be %d, in an arena of %d",

@@ -2,6 +2,8 @@ package popops
 
 import (
 	"math"
+
+	"gogcl.dev/internal/kernel"
 )
 
 // axis is what the work of a call is split by.
@@ -36,16 +38,13 @@ func (h *how) part(c *rowCall, w int) part {
 	case byRows:
 		split(&p.rows, 1)
 	case byColumns:
-		split(&p.columns, lineBytes)
+		split(&p.columns, kernel.LineBytes)
 		if w == h.workers-1 {
 			p.columns[1] = c.inner
 		}
 	}
 	return p
 }
-
-// lineBytes is a cache line, which no two workers should write to.
-const lineBytes = 64
 
 // The constants of the cost model: seconds, on the machine of docs/popops.md (two cores of an AMD EPYC, AVX-512).
 // BenchmarkMultiSlice and BenchmarkMultiUpdateAdd give them.
@@ -122,7 +121,7 @@ func (p *Plan) consider(best *how, h how, n int, slice bool) {
 func (p *Plan) seconds(h *how, n int, slice bool) float64 {
 	all := float64(n) * float64(p.groups)
 	row := float64(p.width * p.dtype.Size())
-	used := min(all, float64(p.entries)*float64(p.groups)) * max(row, lineBytes) // memory moves lines
+	used := min(all, float64(p.entries)*float64(p.groups)) * max(row, kernel.LineBytes) // memory moves lines
 	if p.options.Distribution == OnePoint {
 		used = 0
 	}
@@ -181,7 +180,7 @@ func (p *Plan) share(h *how, slice bool) float64 {
 		}
 	case byColumns:
 		// With several dimensions only the inner ones are split, which the plan does not know of.
-		if lines := float64(p.width*p.dtype.Size()) / lineBytes; lines >= 1 {
+		if lines := float64(p.width*p.dtype.Size()) / kernel.LineBytes; lines >= 1 {
 			return math.Ceil(lines/w) / lines
 		}
 		return 1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
@@ -35,7 +36,7 @@ func CreateSliceableTensor(workers int, dtype tensor.DType, shape tensor.Shape, 
 		return nil, failed(what, err)
 	}
 	if minGrainSize == 0 {
-		minGrainSize = lineBytes / dtype.Size()
+		minGrainSize = kernel.LineBytes / dtype.Size()
 	}
 	return &Mapped{t, w.spread(t.Len(), minGrainSize, workers)}, nil
 }
@@ -240,5 +241,5 @@ func createIndices(what string, groups int, lead []int, dims []int, n int, plan 
 	if err != nil {
 		return fail(err)
 	}
-	return &Mapped{t, contiguous(spread(t.Len(), lineBytes/4, plan.crews.workers))}, nil
+	return &Mapped{t, contiguous(spread(t.Len(), kernel.LineBytes/4, plan.crews.workers))}, nil
 }

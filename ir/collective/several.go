@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/ir"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -114,16 +115,11 @@ func (a several) scratch(in []ir.Spec, ranks int) int {
 	bytes := 0
 	for i, s := range in {
 		if g, is := a.of[i].(allGather); is {
-			bytes += lined(g.padded(s, ranks))
+			bytes += kernel.Lines(g.padded(s, ranks))
 		}
 	}
 	return bytes
 }
-
-// lineBytes is that of a cache line of amd64 and arm64, where tensors begin.
-const lineBytes = 64
-
-func lined(bytes int) int { return (bytes + lineBytes - 1) &^ (lineBytes - 1) }
 
 func (a several) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	out, in := slices.Clone(m.Out), slices.Clone(m.In)
@@ -153,7 +149,7 @@ func (a several) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 			all := out[i].Bytes()
 			if bytes > 0 {
 				dsts, srcs = append(dsts, all), append(srcs, scratch[:len(all)])
-				all, scratch = scratch[:bytes], scratch[lined(bytes):]
+				all, scratch = scratch[:bytes], scratch[kernel.Lines(bytes):]
 			}
 			out[i], err = tensor.View(in[i].DType(), append(tensor.Shape{c.Size()}, in[i].Shape()...), all)
 		}

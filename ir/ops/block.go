@@ -151,13 +151,8 @@ func computedSize(d tensor.DType) int {
 	return d.Size()
 }
 
-// lineBytes is what a part of scratch begins at multiples of: a cache line.
-const lineBytes = 64
-
-func roundUp(n int) int { return (n + lineBytes - 1) / lineBytes * lineBytes }
-
 // blockBytes is the scratch that one block of a tensor takes.
-func blockBytes(d tensor.DType) int { return roundUp(blockElements * computedSize(d)) }
+func blockBytes(d tensor.DType) int { return kernel.Lines(blockElements * computedSize(d)) }
 
 // blocksBytes is the scratch that blocks of all inputs and an output take.
 func blocksBytes(out tensor.DType, in ...ir.Spec) int {
@@ -182,7 +177,7 @@ func (c *cutter) cut(n int) []byte {
 
 func (c *cutter) block(t *tensor.Tensor) []byte {
 	n := blockElements * computedSize(t.DType())
-	return c.cut(roundUp(n))[:n]
+	return c.cut(kernel.Lines(n))[:n]
 }
 
 // each1 runs a loop over the elements of dst and of a tensor that is broadcast to its shape.

@@ -67,7 +67,7 @@ func (c *conversion) run() { c.convert(c.dst, c.src) }
 func widened(t *tensor.Tensor, scratch []byte) (wide *tensor.Tensor, rest []byte, err error) {
 	n := 4 * t.Len()
 	wide, err = tensor.View(tensor.F32, t.Shape(), scratch[:n])
-	return wide, scratch[roundUp(n):], err
+	return wide, scratch[kernel.Lines(n):], err
 }
 
 // wideBytes is how much scratch bindWide needs, of an operation with that rule of shapes.
@@ -79,7 +79,7 @@ func wideBytes(infer func(in []ir.Spec) ([]ir.Spec, error), in []ir.Spec) int {
 	bytes := 0
 	for _, s := range slices.Concat(in, out) {
 		if s.DType.IsFloat() && s.DType.Size() == 2 {
-			bytes += roundUp(4 * s.Elements())
+			bytes += kernel.Lines(4 * s.Elements())
 		}
 	}
 	return bytes

@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
 )
@@ -80,7 +81,7 @@ func (o *greatestOp) Infer(in []ir.Spec) ([]ir.Spec, error) {
 
 // ScratchBytes implements ir.Scratcher.
 func (o *greatestOp) ScratchBytes(in []ir.Spec) int {
-	return numberBytes(in[0]) + 2*numberBytes(in[1]) + 2*lines(in[1].Bytes())
+	return numberBytes(in[0]) + 2*numberBytes(in[1]) + 2*kernel.Lines(in[1].Bytes())
 }
 
 // Bind implements ir.Op.
@@ -161,12 +162,7 @@ func (f *form) counter(slices, offsets ir.Spec) counter {
 // lookUp is the number of the look-up, in its group, of element i.
 func (c counter) lookUp(i int) int { return i / c.each % c.n }
 
-// lineBytes is a cache line, at which each piece of scratch begins.
-const lineBytes = 64
-
-func lines(bytes int) int { return (bytes + lineBytes - 1) / lineBytes * lineBytes }
-
-func numberBytes(s ir.Spec) int { return lines(4 * s.Elements()) }
+func numberBytes(s ir.Spec) int { return kernel.Lines(4 * s.Elements()) }
 
 // numbers are a tensor of uint32, and the same as a slice.
 type numbers struct {
@@ -194,7 +190,7 @@ func (c *cutter) tensor(s ir.Spec) *tensor.Tensor {
 	}
 	var t *tensor.Tensor
 	t, c.err = tensor.View(s.DType, s.Shape, c.scratch[:s.Bytes():s.Bytes()])
-	c.scratch = c.scratch[lines(s.Bytes()):]
+	c.scratch = c.scratch[kernel.Lines(s.Bytes()):]
 	return t
 }
 
