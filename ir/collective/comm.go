@@ -74,16 +74,6 @@ func (o inPlace) Updates() []int {
 	return out
 }
 
-// apply adds a collective on one tensor to its graph.
-func (c Comm) apply(a action, t *ir.Tensor) *ir.Tensor {
-	return ir.Apply1(ordered{c.op(a, t)}, nil, t)
-}
-
-// applyInPlace adds a collective on one tensor where it lies to its graph.
-func (c Comm) applyInPlace(a action, t *ir.Tensor) *ir.Tensor {
-	return ir.Apply1(inPlace{ordered{c.op(a, t)}, 1}, nil, t)
-}
-
 // applyAlone adds an action that sends nothing to the graph of its inputs.
 func (c Comm) applyAlone(a action, in ...*ir.Tensor) *ir.Tensor {
 	return ir.Apply1(c.op(a, in[0]), nil, in...)
@@ -211,8 +201,11 @@ func (o *op) Gradient(b *ir.Backward) []*ir.Tensor { return o.gradient(b, o.comm
 // String returns what the operation does and among whom, as in "all-reduce ADD CONSECUTIVE(2)".
 func (o *op) String() string {
 	parts := []string{o.Name()}
-	if s, is := o.action.(fmt.Stringer); is {
+	if s, is := o.action.(fmt.Stringer); is && s.String() != "" {
 		parts = append(parts, s.String())
+	}
+	if a, is := o.action.(several); is && len(a.of) > 1 {
+		parts = append(parts, "of several")
 	}
 	if o.comm.Group != (commgroup.Group{}) {
 		parts = append(parts, o.comm.Group.String())

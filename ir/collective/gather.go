@@ -33,11 +33,9 @@ type allGather struct {
 
 func (a allGather) Name() string { return schedule.AllGather.String() }
 
-func (a allGather) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
-	if err := one(in); err != nil {
-		return nil, err
-	}
-	s := in[0]
+func (a allGather) call() (schedule.Collective, gcl.Operator, int) { return schedule.AllGather, 0, 0 }
+
+func (a allGather) inferOne(s ir.Spec, ranks int) ([]ir.Spec, error) {
 	switch {
 	case a.shards:
 		n, err := a.shape.Elements()
@@ -66,44 +64,8 @@ func (a allGather) padded(part ir.Spec, ranks int) int {
 	return part.Bytes() * ranks
 }
 
-// scratch implements scratcher: what an all-gather leaves out must go somewhere.
-func (a allGather) scratch(in []ir.Spec, ranks int) int { return a.padded(in[0], ranks) }
-
-func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
-	out, in := m.Out[0], m.In[0]
-	bytes := a.padded(ir.SpecOf(in), c.Size())
-	if bytes == 0 {
-		return call{collective: schedule.AllGather, dst: out, src: in}.bind(m, c)
-	}
-	if len(m.Scratch) < bytes { // the output has the shape that it had by chance
-		return nil, fmt.Errorf("it was built when the program had another number of replicas, and not for groups of %d",
-			c.Size())
-	}
-	all, err := tensor.View(in.DType(), tensor.Shape{in.Len() * c.Size()}, m.Scratch[:bytes])
-	if err != nil {
-		return nil, err
-	}
-	gather, err := call{collective: schedule.AllGather, dst: all, src: in}.bind(m, c)
-	if err != nil {
-		return nil, err
-	}
-	dst, src := out.Bytes(), all.Bytes()[:len(out.Bytes())]
-	return func() error {
-		if err := gather(); err != nil {
-			return err
-		}
-		copy(dst, src)
-		return nil
-	}, nil
-}
-
-func (a allGather) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
-	return gatherGradients(b, c, []int{0})
-}
-
-// gatherGradients are those of gathered inputs: they sum what all replicas do with each part, or are the own part of
-// what is done with the whole.
-func gatherGradients(b *ir.Backward, c Comm, inputs []int) []*ir.Tensor {
+// gradients sum what all replicas do with each part, or are the own part of what is done with the whole.
+func (a allGather) gradients(b *ir.Backward, c Comm, inputs []int) []*ir.Tensor {
 	operator := gcl.Add
 	if b.IdenticalLosses() {
 		operator = gcl.Local
@@ -113,14 +75,11 @@ func gatherGradients(b *ir.Backward, c Comm, inputs []int) []*ir.Tensor {
 
 // ownParts reduces gradients and takes the parts that belong to the inputs of the same numbers.
 func (c Comm) ownParts(b *ir.Backward, operator gcl.Operator, inputs []int) []*ir.Tensor {
-	var of []action
+	a := several{kind: reduceScatter{operator: operator, flat: true}}
 	var grads []*ir.Tensor
 	for _, i := range inputs {
-		of = append(of, reduceScatter{operator: operator, flat: true, shaped: true, shape: b.InSpec(i).Shape})
+		a.of = append(a.of, reduceScatter{operator: operator, flat: true, shaped: true, shape: b.InSpec(i).Shape})
 		grads = append(grads, b.Grad(i))
 	}
-	if len(inputs) == 1 {
-		return []*ir.Tensor{c.apply(of[0], grads[0])}
-	}
-	return c.applySeveral(scatterSeveral(operator, of), grads)
+	return c.applySeveral(a, grads)
 }

@@ -8,15 +8,11 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// gradient gives every replica what all of them do with the reduction, as far as it has had a part in that.
-func (a allReduce) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
-	grads := make([]*ir.Tensor, b.Inputs())
-	var floats []int
+// gradients give every replica what all of them do with the reduction, as far as it has had a part in that.
+func (a allReduce) gradients(b *ir.Backward, c Comm, inputs []int) (grads []*ir.Tensor) {
 	var whole []*ir.Tensor // the gradients of what is reduced
-	for i := range grads {
-		if b.InSpec(i).DType.IsFloat() {
-			floats, whole = append(floats, i), append(whole, b.Grad(i))
-		}
+	for _, i := range inputs {
+		whole = append(whole, b.Grad(i))
 	}
 	operator := a.operator
 	if err := differentiable(operator); err != nil {
@@ -30,19 +26,16 @@ func (a allReduce) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 	default:
 		whole = c.AllReduceMany(whole, gcl.Add)
 	}
-	for k, i := range floats {
-		grads[i] = reduced(b, c, operator, i, whole[k], func() *ir.Tensor { return b.Out(i) })
+	for k, i := range inputs {
+		grads = append(grads, reduced(b, c, operator, i, whole[k], func() *ir.Tensor { return b.Out(i) }))
 	}
 	return grads
 }
 
-func (a reduceScatter) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
-	return scatterGradients(b, c, a.operator, []int{0})
-}
-
-// scatterGradients are those of reduce-scattered inputs: as of an all-reduce of which each replica then takes its part.
-// Of the other parts it has no gradient, so that all of them together are to be gathered and not to be summed.
-func scatterGradients(b *ir.Backward, c Comm, operator gcl.Operator, inputs []int) []*ir.Tensor {
+// gradients are as of an all-reduce of which each replica then takes its part. Of the other parts it has no gradient,
+// so that all of them together are to be gathered and not to be summed.
+func (a reduceScatter) gradients(b *ir.Backward, c Comm, inputs []int) []*ir.Tensor {
+	operator := a.operator
 	if err := differentiable(operator); err != nil {
 		b.Fail(err)
 		return nil
@@ -58,21 +51,13 @@ func scatterGradients(b *ir.Backward, c Comm, operator gcl.Operator, inputs []in
 		}
 		return grads
 	}
-	whole := c.allGatherShards(parts, shapes)
+	whole := c.AllGatherShardsMany(parts, shapes)
 	for k, i := range inputs {
 		grads = append(grads, reduced(b, c, operator, i, whole[k], func() *ir.Tensor {
 			return c.AllGatherShards(b.Out(i), shapes[k]...)
 		}))
 	}
 	return grads
-}
-
-// allGatherShards gathers tensors with as few operations as there can be.
-func (c Comm) allGatherShards(parts []*ir.Tensor, shapes []tensor.Shape) []*ir.Tensor {
-	if len(parts) == 1 {
-		return []*ir.Tensor{c.AllGatherShards(parts[0], shapes[0]...)}
-	}
-	return c.AllGatherShardsMany(parts, shapes)
 }
 
 // differentiable returns an error if a reduction has no gradient.

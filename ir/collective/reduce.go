@@ -18,34 +18,19 @@ func (c Comm) AllReduce(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
 // AllReduceInPlace is AllReduce with the result in the memory of t, of which it is the new value: an accumulator's or a
 // variable's. It has no gradient.
 func (c Comm) AllReduceInPlace(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
-	return c.applyInPlace(allReduce{operator}, t)
+	return c.applyInPlace(allReduce{operator}, t)[0]
 }
 
 // AllReduceMany is AllReduce of each tensor, all in one set of messages. They may differ in shape and element type, and
 // are of one graph. Of none it returns none.
 func (c Comm) AllReduceMany(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
-	if len(tensors) == 0 {
-		return nil
-	}
-	return many(ordered{c.op(allReduce{operator}, tensors[0])}, tensors)
+	return c.applySeveral(alike(allReduce{operator}, tensors), tensors)
 }
 
 // AllReduceManyInPlace is AllReduceMany with the results in the memory of the tensors, of which they are the new
 // values. It has no gradient. A tensor that is given twice is an error.
 func (c Comm) AllReduceManyInPlace(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
-	if len(tensors) == 0 {
-		return nil
-	}
-	return many(inPlace{ordered{c.op(allReduce{operator}, tensors[0])}, len(tensors)}, tensors)
-}
-
-// many adds an operation with an output for each input, and returns so many also after an error.
-func many(o ir.Op, tensors []*ir.Tensor) []*ir.Tensor {
-	out := ir.Apply(o, nil, tensors...)
-	for len(out) < len(tensors) {
-		out = append(out, out[0])
-	}
-	return out
+	return c.applyInPlace(allReduce{operator}, tensors...)
 }
 
 // ReduceScatter returns the replica's part of the reduction of t, which has one dimension, over the group: of n
@@ -65,27 +50,12 @@ type allReduce struct{ operator gcl.Operator }
 func (a allReduce) Name() string   { return schedule.AllReduce.String() }
 func (a allReduce) String() string { return a.operator.String() }
 
-func (a allReduce) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
-	for i, s := range in {
-		if err := a.operator.Accepts(s.DType); err != nil {
-			if len(in) > 1 {
-				err = fmt.Errorf("tensor %d: %w", i, err)
-			}
-			return nil, err
-		}
-	}
-	return in, nil
+func (a allReduce) call() (schedule.Collective, gcl.Operator, int) {
+	return schedule.AllReduce, a.operator, 0
 }
 
-func (a allReduce) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
-	if len(m.In) == 1 {
-		return call{collective: schedule.AllReduce, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
-	}
-	b := c.Batch(schedule.AllReduce, a.operator, 0)
-	for i := range m.In {
-		b.AppendTensor(m.Out[i], m.In[i])
-	}
-	return func() error { return b.Run(m.Context()) }, nil
+func (a allReduce) inferOne(s ir.Spec, _ int) ([]ir.Spec, error) {
+	return []ir.Spec{s}, a.operator.Accepts(s.DType)
 }
 
 // reduceScatter gives each replica its part of a reduction.
@@ -99,11 +69,11 @@ type reduceScatter struct {
 func (a reduceScatter) Name() string   { return schedule.ReduceScatter.String() }
 func (a reduceScatter) String() string { return a.operator.String() }
 
-func (a reduceScatter) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
-	if err := one(in); err != nil {
-		return nil, err
-	}
-	s := in[0]
+func (a reduceScatter) call() (schedule.Collective, gcl.Operator, int) {
+	return schedule.ReduceScatter, a.operator, 0
+}
+
+func (a reduceScatter) inferOne(s ir.Spec, ranks int) ([]ir.Spec, error) {
 	if !a.flat && len(s.Shape) != 1 {
 		return nil, fmt.Errorf("a reduce-scatter takes one dimension, not the shape %v", s.Shape)
 	}
@@ -114,13 +84,6 @@ func (a reduceScatter) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 		return valid(s.DType, a.shape...)
 	}
 	return valid(s.DType, perRank(s.Elements(), ranks))
-}
-
-func (a reduceScatter) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
-	if have, want := m.Out[0].Len(), perRank(m.In[0].Len(), c.Size()); have != want {
-		return nil, fmt.Errorf("parts of %d elements, want %d of %d over %d ranks", have, want, m.In[0].Len(), c.Size())
-	}
-	return call{collective: schedule.ReduceScatter, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
 }
 
 // perRank is how many of n elements each rank has.
