@@ -147,10 +147,6 @@ type differ struct {
 	touching  map[*Graph]*touched
 }
 
-func (d *differ) fail(p *Program, g *Graph, op string, pos Position, err error) {
-	p.fail(&BuildError{Op: op, Graph: g.name, Position: pos, Err: err})
-}
-
 // end is something that a graph changes, whose gradient as the graph leaves it is wanted too.
 type end struct {
 	cell
@@ -174,7 +170,7 @@ func (d *differ) graph(g *Graph, ends []end, starts []cell) *GradInfo {
 	}
 	d.known[g] = append(d.known[g], info)
 	if !g.built {
-		d.fail(p, g, "autodiff", d.pos, errors.New("the graph is not complete"))
+		g.refuse("autodiff", d.pos, errors.New("the graph is not complete"))
 	}
 	g.differentiated = true
 	info.Inputs = d.inputs(g)
@@ -259,7 +255,7 @@ func (d *differ) inputs(g *Graph) []*Tensor {
 			err = fmt.Errorf("for inputs: %v is there twice", t)
 		}
 		if err != nil {
-			d.fail(g.program, g, "autodiff", d.pos, err)
+			g.refuse("autodiff", d.pos, err)
 		}
 	}
 	return out

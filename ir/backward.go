@@ -130,7 +130,7 @@ func (b *back) add(v value, grad *Tensor, from *node) {
 		b.grads[v] = grad
 		return
 	}
-	b.fail(b.graph.program, b.of, "autodiff", b.pos,
+	b.of.refuse("autodiff", b.pos,
 		fmt.Errorf("the gradient of %v, which is %v, is %v", v, spec, grad.sp))
 }
 
@@ -148,7 +148,7 @@ func (b *back) zeros(s Spec) *Tensor { return b.zerosIn(b.graph, s) }
 func (b *back) zerosIn(g *Graph, s Spec) *Tensor {
 	z, err := tensor.New(s.DType, s.Shape...)
 	if err != nil {
-		b.fail(g.program, g, "autodiff", b.pos, err)
+		g.refuse("autodiff", b.pos, err)
 		return g.broken()
 	}
 	return apply(&constantOp{value: z}, g, b.pos, nil)[0]
@@ -259,7 +259,7 @@ func (b *back) refuse(n *node, err error) {
 			break
 		}
 	}
-	b.fail(b.graph.program, n.graph, n.op.Name(), n.pos, err)
+	n.graph.refuse(n.op.Name(), n.pos, err)
 }
 
 // readerOf says what reads a version.

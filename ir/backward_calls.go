@@ -297,17 +297,16 @@ func (c *CallInfo) export(t *Tensor) *Tensor {
 		return c.parent.broken()
 	}
 	if _, is := c.node.op.(carrying); is {
-		c.parent.program.fail(&BuildError{Op: c.what, Graph: c.parent.name, Position: caller(""),
-			Err: fmt.Errorf("the gradient of %s is that of one turn: put the loop into a graph, and use its gradient",
-				c.calledName())})
+		c.parent.refuse(c.what, caller(""), fmt.Errorf("the gradient of %s is that of one turn: put the loop into a "+
+			"graph, and use its gradient", c.calledName()))
 		return c.parent.broken()
 	}
 	if p, err := c.GraphToParent(t); err == nil {
 		return p
 	}
 	if _, is := c.node.op.(*callOp); !is || t.graph != c.graph {
-		c.parent.program.fail(&BuildError{Op: c.what, Graph: c.parent.name, Position: caller(""),
-			Err: fmt.Errorf("%v is no tensor of %s that a %s can give out", t, c.calledName(), c.what)})
+		c.parent.refuse(c.what, caller(""),
+			fmt.Errorf("%v is no tensor of %s that a %s can give out", t, c.calledName(), c.what))
 		return c.parent.broken()
 	}
 	return c.node.exported(t, t.sp.clone())

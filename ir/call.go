@@ -99,11 +99,7 @@ func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tens
 	g = g.orNone()
 	info := &CallInfo{graph: called, parent: g, what: what, pos: caller("")}
 	failed := func(err error) *CallInfo {
-		e := &BuildError{Op: what, Graph: g.name, Position: info.pos, Err: err}
-		for _, t := range in {
-			e.Inputs = append(e.Inputs, t.spec())
-		}
-		g.program.fail(e)
+		g.refuse(what, info.pos, err, in...)
 		return info.broken()
 	}
 	if err := g.callable(called); err != nil {
@@ -329,7 +325,7 @@ func (c *CallInfo) SetParentInputModified(t *Tensor) {
 		return
 	}
 	failed := func(err error) {
-		c.parent.program.fail(&BuildError{Op: c.what, Graph: c.parent.name, Position: caller(""), Err: err})
+		c.parent.refuse(c.what, caller(""), err)
 	}
 	i := slices.Index(c.graph.inputs, t)
 	if i < 0 {

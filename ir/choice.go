@@ -65,9 +65,9 @@ func (o *ifOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*lo
 	}
 	for stream := range union(a, b) {
 		if a[stream] != b[stream] {
-			return nil, &BuildError{Op: "if", Graph: n.graph.name, Position: n.pos, Err: fmt.Errorf(
+			return nil, n.graph.refusal("if", n.pos, fmt.Errorf(
 				"the branches move %d and %d tensors by the stream %v; it must be known how many",
-				a[stream]-kept[stream], b[stream]-kept[stream], stream)}
+				a[stream]-kept[stream], b[stream]-kept[stream], stream))
 		}
 	}
 	return []*step{s}, nil
@@ -195,7 +195,7 @@ func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
 	g = g.orNone()
 	pos := caller("")
 	failed := func(err error) []*Tensor {
-		g.program.fail(&BuildError{Op: "if", Graph: g.name, Position: pos, Inputs: []Spec{condition.spec()}, Err: err})
+		g.refuse("if", pos, err, condition)
 		return g.brokenOutputs(then.Graph)
 	}
 	if condition == nil {

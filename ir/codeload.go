@@ -41,7 +41,7 @@ func (g *Graph) RemoteCodeLoad(called *Graph, destination string) {
 		_, err = g.add(op, pos, nil)
 	}
 	if err != nil {
-		g.program.fail(&BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err})
+		g.refuse(op.Name(), pos, err)
 	}
 }
 

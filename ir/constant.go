@@ -50,7 +50,7 @@ func (o *constantOp) String() string {
 func (g *Graph) Constant(value *tensor.Tensor) *Tensor {
 	g = g.orNone()
 	if !value.DType().Valid() {
-		g.program.fail(&BuildError{Op: "constant", Graph: g.name, Position: caller(""), Err: errors.New("no value")})
+		g.refuse("constant", caller(""), errors.New("no value"))
 		return g.broken()
 	}
 	return apply(&constantOp{value: value.Clone()}, g, caller(""), nil)[0]

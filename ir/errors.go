@@ -57,6 +57,20 @@ func (e *BuildError) Error() string {
 // Unwrap returns what is wrong.
 func (e *BuildError) Unwrap() error { return e.Err }
 
+// refusal is an error in how something is built in the graph, of an operation on some inputs.
+func (g *Graph) refusal(op string, pos Position, err error, in ...*Tensor) *BuildError {
+	e := &BuildError{Op: op, Graph: g.name, Position: pos, Err: err}
+	for _, t := range in {
+		e.Inputs, e.Names = append(e.Inputs, t.spec()), append(e.Names, t.Name())
+	}
+	return e
+}
+
+// refuse makes a refusal stick, if it is the first.
+func (g *Graph) refuse(op string, pos Position, err error, in ...*Tensor) {
+	g.program.fail(g.refusal(op, pos, err, in...))
+}
+
 // RunError is an error of an operation while a session runs.
 type RunError struct {
 	Op       string

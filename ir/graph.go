@@ -94,21 +94,19 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 	g := p.newGraph(name)
 	g.pos = pos
 	if p.sessions {
-		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: errSession})
+		g.refuse("create graph", pos, errSession)
 	}
 	var in []*Tensor
 	for i, input := range inputs {
 		t := g.tensor(Spec{})
 		if v, is := input.(*Tensor); input == nil || is && v == nil {
 			t.bad = true
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
-				Err: fmt.Errorf("input %d is nil, want a tensor or a spec", i)})
+			g.refuse("create graph", pos, fmt.Errorf("input %d is nil, want a tensor or a spec", i))
 		} else if v != nil && v.failed() {
 			t.bad = true
 		} else if err := input.spec().check(); err != nil {
 			t.bad = true
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
-				Err: fmt.Errorf("input %d: %w", i, err)})
+			g.refuse("create graph", pos, fmt.Errorf("input %d: %w", i, err))
 		} else {
 			t.sp = input.spec().clone()
 			if v != nil {
@@ -118,8 +116,7 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 		g.inputs, in = append(g.inputs, t), append(in, t)
 	}
 	if build == nil {
-		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
-			Err: fmt.Errorf("no function to build it")})
+		g.refuse("create graph", pos, fmt.Errorf("no function to build it"))
 		g.built, g.broke = true, true
 		return g
 	}
@@ -131,14 +128,12 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 	for i, t := range outputs {
 		switch {
 		case t == nil:
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
-				Err: fmt.Errorf("output %d is nil", i)})
+			g.refuse("create graph", pos, fmt.Errorf("output %d is nil", i))
 			t = g.broken()
 		case t.failed():
 			g.orphans("create graph", pos, outputs[i:i+1])
 		case t.graph != g:
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
-				Err: fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name)})
+			g.refuse("create graph", pos, fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name))
 			t = g.broken()
 		}
 		g.outputs = append(g.outputs, g.unpinned(t))
@@ -162,8 +157,7 @@ func (g *Graph) Input(name string, s Spec) *Tensor {
 		err = s.check()
 	}
 	if err != nil {
-		g.program.fail(&BuildError{Op: "input", Graph: g.name, Position: caller(""),
-			Err: fmt.Errorf("%s: %w", name, err)})
+		g.refuse("input", caller(""), fmt.Errorf("%s: %w", name, err))
 		t.bad = true
 		return t
 	}
@@ -199,8 +193,7 @@ func (g *Graph) OutOfSequence(build func()) { g.inBlock(false, build) }
 func (g *Graph) inBlock(ordered bool, build func()) {
 	g = g.orNone()
 	if build == nil {
-		g.program.fail(&BuildError{Op: "sequence", Graph: g.name, Position: caller(""),
-			Err: errors.New("no function to build it")})
+		g.refuse("sequence", caller(""), errors.New("no function to build it"))
 		return
 	}
 	outer := g.blocks[len(g.blocks)-1]

@@ -105,7 +105,7 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 	}
 	if stream := n.moves(); stream != nil {
 		if err := l.transfers(stream, l.loads[stream], 1, 1); err != nil {
-			return nil, &BuildError{Op: n.op.Name(), Graph: n.graph.name, Position: n.pos, Err: err}
+			return nil, n.graph.refusal(n.op.Name(), n.pos, err)
 		}
 		l.loads[stream]++
 	}
@@ -239,8 +239,7 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	for _, s := range n.graph.program.streams {
 		inTurn := l.loads[s] - kept[s]
 		if err := l.transfers(s, kept[s], inTurn, op.count); err != nil {
-			return nil, &BuildError{Op: "repeat", Graph: n.graph.name, Position: n.pos,
-				Err: fmt.Errorf("%d turns: %w", op.count, err)}
+			return nil, n.graph.refusal("repeat", n.pos, fmt.Errorf("%d turns: %w", op.count, err))
 		}
 		if inTurn > 0 {
 			l.loads[s] = kept[s] + inTurn*op.count

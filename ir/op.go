@@ -217,11 +217,7 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 	}
 	out, err := g.add(op, pos, in)
 	if err != nil {
-		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
-		for _, t := range in {
-			e.Inputs, e.Names = append(e.Inputs, t.spec()), append(e.Names, t.Name())
-		}
-		g.program.fail(e)
+		g.refuse(op.Name(), pos, err, in...)
 		return []*Tensor{g.broken()}
 	}
 	return out
@@ -231,8 +227,7 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 func (g *Graph) orphans(op string, pos Position, in []*Tensor) {
 	for i, t := range in {
 		if t != nil && t.graph == nil {
-			g.program.fail(&BuildError{Op: op, Graph: g.name, Position: pos,
-				Err: fmt.Errorf("input %d is what an operation on no tensor has returned", i)})
+			g.refuse(op, pos, fmt.Errorf("input %d is what an operation on no tensor has returned", i))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (p *Program) Fail(what string, err error) {
 	if p == nil || p.main == nil || err == nil {
 		return
 	}
-	p.fail(&BuildError{Op: what, Graph: p.main.name, Position: callerOf(), Err: err})
+	p.main.refuse(what, callerOf(), err)
 }
 
 // Attached returns what a package of operations keeps with a program, found by key or made. With no program, or a key
@@ -115,7 +115,7 @@ func (p *Program) AtEnd(f func()) {
 		err = errSession
 	}
 	if err != nil {
-		p.fail(&BuildError{Op: "at end", Graph: p.main.name, Position: caller(""), Err: err})
+		p.main.refuse("at end", caller(""), err)
 		return
 	}
 	p.atEnd = append(p.atEnd, f)

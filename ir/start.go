@@ -68,11 +68,7 @@ func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
 	s, op := &Started{parent: g, graph: called}, &startOp{graph: called}
 	pos := caller("")
 	failed := func(err error) *Started {
-		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
-		for _, t := range in {
-			e.Inputs = append(e.Inputs, t.spec())
-		}
-		g.program.fail(e)
+		g.refuse(op.Name(), pos, err, in...)
 		return s
 	}
 	if err := g.callable(called); err != nil {
@@ -130,7 +126,7 @@ func (s *Started) Wait() []*Tensor {
 		err = s.changed()
 	}
 	if err != nil {
-		g.program.fail(&BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err})
+		g.refuse(op.Name(), pos, err)
 		return g.brokenOutputs(s.graph)
 	}
 	return out
@@ -164,11 +160,11 @@ func (p *Program) checkStarted() error {
 	for _, g := range p.graphs {
 		for _, s := range g.started {
 			if s.wait == nil {
-				return &BuildError{Op: "start", Graph: g.name, Position: s.node.pos, Inputs: specsOf(s.node.in),
-					Err: fmt.Errorf("graph %s is never waited for: Wait must be called", s.graph.name)}
+				return g.refusal("start", s.node.pos,
+					fmt.Errorf("graph %s is never waited for: Wait must be called", s.graph.name), s.node.in...)
 			}
 			if err := s.changed(); err != nil {
-				return &BuildError{Op: "wait", Graph: g.name, Position: s.wait.pos, Err: err}
+				return g.refusal("wait", s.wait.pos, err)
 			}
 		}
 	}

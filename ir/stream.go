@@ -44,7 +44,7 @@ func (p *Program) stream(name string, sp Spec, toHost bool) *Stream {
 		err = errSession
 	}
 	if err != nil {
-		p.fail(&BuildError{Op: "stream", Graph: p.main.name, Position: caller(""), Err: named(name, err)})
+		p.main.refuse("stream", caller(""), named(name, err))
 		return s
 	}
 	p.streams = append(p.streams, s)
@@ -159,7 +159,7 @@ func (g *Graph) owns(op string, s *Stream) bool {
 	default:
 		return true
 	}
-	g.program.fail(&BuildError{Op: op, Graph: g.name, Position: caller(""), Err: err})
+	g.refuse(op, caller(""), err)
 	return false
 }
 

@@ -51,7 +51,7 @@ func (p *Program) Variable(data *tensor.Tensor, options ...VariableOption) *Vari
 		err = errSession
 	}
 	if err != nil {
-		p.fail(&BuildError{Op: "variable", Graph: p.main.name, Position: caller(""), Err: named(name, err)})
+		p.main.refuse("variable", caller(""), named(name, err))
 		return v
 	}
 	v.value = data.Clone()

@@ -263,7 +263,7 @@ func (g *Graph) keep(v value, here bool) *Tensor {
 	t := g.kept[v]
 	if t == nil {
 		if g.program.sessions {
-			g.program.fail(&BuildError{Op: "keep", Graph: g.name, Position: caller(""), Err: errSession})
+			g.refuse("keep", caller(""), errSession)
 			return g.broken()
 		}
 		n := &node{op: &keepOp{}, graph: g, in: []*Tensor{v.memory}, block: g.blocks[0]}
