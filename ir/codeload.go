@@ -5,8 +5,7 @@ import "fmt"
 // executable is where code is run from.
 const executable = "executable"
 
-// codeLoadOp says that the code of a graph is loaded here. It has no effect but on what show.Code accounts
-// for.
+// codeLoadOp says that the code of a graph is loaded here. It has no effect but on what show.Code accounts for.
 type codeLoadOp struct{ graph *Graph }
 
 func (o *codeLoadOp) Name() string                 { return "remote code load" }

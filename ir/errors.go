@@ -165,16 +165,27 @@ func callerOf() Position {
 	}
 }
 
-// ofLibrary reports whether a function is of a library of this module: not of a test or an example.
+// ofLibrary reports whether a function is of a library of this module: not of a test or an example. A closure of a
+// library's function that has been inlined is named after the function that it was inlined into, and has its own file.
 func ofLibrary(pkg, file string) bool {
 	in, is := strings.CutPrefix(pkg, ownModule)
+	if rest, own := strings.CutPrefix(file, ownFiles); own && (!is || strings.HasPrefix(in, "examples/")) {
+		in, is = rest, true
+	}
 	return is && !strings.HasPrefix(in, "examples/") && !strings.HasSuffix(file, "_test.go")
 }
 
 var (
 	ownPackage = reflect.TypeFor[Graph]().PkgPath()
 	ownModule  = strings.TrimSuffix(ownPackage, "ir")
+	ownFiles   = directoryOfModule()
 )
+
+// directoryOfModule is where the files of this module are, as the compiler has them, with a slash at the end.
+func directoryOfModule() string {
+	_, file, _, _ := runtime.Caller(0)
+	return strings.TrimSuffix(file, "ir/errors.go")
+}
 
 // packageOf is the path of a function's package: "a.b/c" of "a.b/c.D.func1".
 func packageOf(function string) string {

@@ -263,7 +263,11 @@ func (g *Graph) add(op Op, pos Position, in []*Tensor) ([]*Tensor, error) {
 		}
 	}
 	if u, is := op.(Updater); is {
-		if err := checkUpdates(u, in); err != nil {
+		read := make([]*Tensor, len(in))
+		for i, t := range in {
+			read[i] = g.unpinned(t)
+		}
+		if err := checkUpdates(u, read); err != nil {
 			return nil, err
 		}
 	}

@@ -1,7 +1,7 @@
 package ir
 
-// Operation is an operation in its place in a graph, for those who look at programs: nothing can be changed by it. Two
-// are equal if they are the same one. The zero Operation is one that does nothing, in an empty graph.
+// Operation is an operation in its place in a graph, for those who look at programs. Two are equal if they are the same
+// one. The zero Operation is one that does nothing, in an empty graph.
 type Operation struct{ node *node }
 
 // Operations returns the operations of the graph in the order in which they run.
@@ -40,8 +40,16 @@ func (o Operation) orNone() *node {
 	return o.node
 }
 
-// Op returns what it is.
-func (o Operation) Op() Op { return o.orNone().op }
+// Name returns the name that errors have, as in "host load".
+func (o Operation) Name() string { return o.orNone().op.Name() }
+
+// Kind returns what kind it is: see [Kinded].
+func (o Operation) Kind() string {
+	if k, is := o.orNone().op.(Kinded); is {
+		return k.Kind()
+	}
+	return ""
+}
 
 // String is what programs as text call it, as in `host load "x"`.
 func (o Operation) String() string { return describeOp(o.orNone().op) }
@@ -55,8 +63,12 @@ func (o Operation) Position() Position { return o.orNone().pos }
 // Inputs returns what it reads. A [Started.Wait] has those of its start, which are read until then.
 func (o Operation) Inputs() []*Tensor { return append([]*Tensor(nil), o.orNone().in...) }
 
-// Outputs returns what it makes. A call whose gradient needs more than the called graph returns has further ones.
+// Outputs returns what it makes. A call whose gradient needs more than the called graph returns has further ones: see
+// Kept.
 func (o Operation) Outputs() []*Tensor { return append([]*Tensor(nil), o.orNone().out...) }
+
+// Kept returns the tensors of the graphs that it calls which the further ones of Outputs are, in their order.
+func (o Operation) Kept() []*Tensor { return append([]*Tensor(nil), o.orNone().exports...) }
 
 // Changes reports whether it changes input i where it lies.
 func (o Operation) Changes(i int) bool { return o.orNone().changesInput(i) }

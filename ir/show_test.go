@@ -282,3 +282,20 @@ func TestOperationsAsTheyRun(t *testing.T) {
 		t.Errorf("%d operations compared", compared)
 	}
 }
+
+// TestKeptIsDrawn: a drawing says which tensor a call gives out for a gradient.
+func TestKeptIsDrawn(t *testing.T) {
+	kept, drawn := regexp.MustCompile(`(?m)^ *(n\d+) \[label="kept `), 0
+	for seed := range uint64(60) {
+		p := newGradientProgram(seed, true)
+		text := draw(t, p.Main())
+		for _, m := range kept.FindAllStringSubmatch(text, -1) {
+			if drawn++; !strings.Contains(text, " -> "+m[1]+" [") {
+				t.Fatalf("seed %d: nothing leads to %s in\n%s", seed, m[1], text)
+			}
+		}
+	}
+	if drawn < 20 {
+		t.Errorf("%d kept tensors drawn", drawn)
+	}
+}

@@ -80,9 +80,12 @@ func (g *Graph) places() []int {
 
 // runOrder is scheduled for somebody who only looks: a graph may change afterwards, and then be scheduled anew.
 func (g *Graph) runOrder() []*node {
-	kept := g.order
+	if g.order != nil && len(g.order) == len(g.nodes) { // several may look at what a session runs
+		return g.order
+	}
+	g.order = nil
 	order := g.scheduled()
-	g.order = kept
+	g.order = nil
 	return order
 }
 

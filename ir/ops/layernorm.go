@@ -123,20 +123,23 @@ func bindLayerNormGradient[T float](epsilon float64, m *ir.Memory) (func() error
 
 // layerNormSecond builds the gradients of x, gamma and g, given those of the three results: u, v and w. With P(t) =
 // scale (t - mean of t - n times the mean of n t), which is its own transpose, the results are P(g gamma), and the sums
-// over rows of g n and of g. 16-bit floats are computed in float32.
+// over rows of g n and of g. It is computed in float64, as the gradient is.
 func layerNormSecond(b *ir.Backward, epsilon float64) []*ir.Tensor {
 	d := b.InSpec(0).DType
+	if s := b.InSpec(0).Shape; s[len(s)-1] == 0 { // of nothing
+		return []*ir.Tensor{nil, nil, nil}
+	}
 	wide := func(t *ir.Tensor) *ir.Tensor {
-		if factorType(d) == d {
+		if d == tensor.F64 {
 			return t
 		}
-		return Cast(t, factorType(d))
+		return Cast(t, tensor.F64)
 	}
 	x, gamma, g := wide(b.In(0)), wide(b.In(1)), wide(b.In(2))
 	u, v, w := wide(b.Grad(0)), wide(b.Grad(1)), wide(b.Grad(2))
 	mean := func(t *ir.Tensor) *ir.Tensor { return ReduceMeanKeep(t, -1) }
 	centred := Sub(x, mean(x))
-	scale := Div(scalar(b.Graph(), factorType(d), 1), Sqrt(AddScalar(mean(Square(centred)), epsilon)))
+	scale := Div(scalar(b.Graph(), tensor.F64, 1), Sqrt(AddScalar(mean(Square(centred)), epsilon)))
 	n, h := Mul(centred, scale), Mul(g, gamma)
 	p := func(t *ir.Tensor) *ir.Tensor {
 		return Mul(scale, Sub(Sub(t, mean(t)), Mul(n, mean(Mul(n, t)))))
@@ -150,7 +153,7 @@ func layerNormSecond(b *ir.Backward, epsilon float64) []*ir.Tensor {
 		Sub(p(q), Mul(by, n)), sumTo(Mul(g, pu), b.InSpec(1).Shape), Add(Add(Mul(gamma, pu), Mul(v, n)), w),
 	}
 	for i, t := range out {
-		if factorType(d) != d {
+		if d != tensor.F64 {
 			out[i] = Cast(t, d)
 		}
 	}

@@ -67,12 +67,17 @@ func Softplus(t *ir.Tensor) *ir.Tensor {
 func Gelu(t *ir.Tensor) *ir.Tensor {
 	return computed("gelu", kernel.Gelu).of(t, slope{
 		name: "gelu", f32: geluSlope[float32], f64: geluSlope[float64],
-		next: func(x, g, u *ir.Tensor) *ir.Tensor { // (2 - x x) times the density of the normal distribution
-			squares := Square(x)
-			density := MulScalar(Exp(MulScalar(squares, -0.5)), 1/math.Sqrt(2*math.Pi))
-			return Mul(Mul(AddScalar(Neg(squares), 2), density), Mul(g, u))
-		},
+		next: geluNext,
 	}.ofArgument)
+}
+
+// geluNext is (2 - x x) times the density of the normal distribution, g and u. With e = exp(-x x/4) that is as 2 e e
+// less (x e) (x e), where x, which may be infinite, does not count once e is 0.
+func geluNext(x, g, u *ir.Tensor) *ir.Tensor {
+	e, zero := Exp(MulScalar(Square(x), -0.25)), scalar(x.Graph(), x.DType(), 0)
+	xe := Mul(Select(NotEqual(e, zero), x, zero), e)
+	slope := MulScalar(Sub(MulScalar(Square(e), 2), Square(xe)), 1/math.Sqrt(2*math.Pi))
+	return Mul(slope, Mul(g, u))
 }
 
 // Exp returns the exponentials of t, of what Tanh takes.

@@ -76,7 +76,8 @@ func codeBytes(o ir.Operation) int {
 	return operationCode
 }
 
-// Code works out which code of a program is live when.
+// Code works out which code of a program is live when. What is to be added at the end ([ir.Program.AtEnd]) is there
+// once a session is made.
 func Code(p *ir.Program) *CodeReport {
 	if p == nil {
 		return &CodeReport{}

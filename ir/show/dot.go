@@ -20,9 +20,10 @@ const maxNodes = 10000
 //	dot -Tsvg main.dot > main.svg
 //
 // Operations are nodes, tensors edges from the operation that makes them, with name and spec. A call is a cluster with
-// the called graph in it, and a choice one with both. An edge in red is an input that is changed in place; a dashed one
-// says that an operation comes before another though it gives it nothing. Kinds of operations ([ir.Kinded]) have
-// colours. The same graph gives the same bytes.
+// the called graph in it, and a choice one with both. An edge in red is an input that is changed in place; a dashed
+// one says that an operation comes before another though it gives it nothing. Variables and constants are drums,
+// transfers by streams slanted, and each kind of operations ([ir.Kinded]) has a colour. The same graph gives the same
+// bytes.
 //
 // Errors: more than 10,000 nodes, no writer, one that fails.
 func DOT(w io.Writer, g *ir.Graph) error {
@@ -38,7 +39,7 @@ func DOT(w io.Writer, g *ir.Graph) error {
 	d.printf(1, "edge [fontname=\"sans-serif\" fontsize=9 color=\"#555555\"]\n")
 	d.printf(1, "graph [fontname=\"sans-serif\" fontsize=11 style=rounded color=\"#888888\" label=%s]\n",
 		quoted("graph "+g.Name()))
-	d.graph(1, g, 0)
+	d.graph(1, g, nil)
 	d.printf(0, "}\n")
 	if d.nodes > maxNodes {
 		return fmt.Errorf("show: a drawing of graph %s has more than %d nodes; draw one of the graphs that it calls",
@@ -86,8 +87,8 @@ func (d *drawing) edge(depth int, from, to string, t *ir.Tensor, changed bool) {
 
 const pill = ` shape=oval`
 
-// graph draws a graph, with so many further outputs, and returns the nodes of its inputs and of its outputs.
-func (d *drawing) graph(depth int, g *ir.Graph, further int) (inputs, outputs []string) {
+// graph draws a graph, and returns the nodes of its inputs, of its outputs and of further tensors that it gives out.
+func (d *drawing) graph(depth int, g *ir.Graph, kept []*ir.Tensor) (inputs, outputs []string) {
 	from := map[*ir.Tensor]string{}
 	for i, t := range g.Inputs() {
 		from[t] = d.node(depth, fmt.Sprint("input ", i), pill)
@@ -106,15 +107,14 @@ func (d *drawing) graph(depth int, g *ir.Graph, further int) (inputs, outputs []
 	for _, pair := range silent(g, all) {
 		d.printf(depth, "%s -> %s [style=dashed]\n", first[pair[0]], first[pair[1]])
 	}
-	for i, t := range g.Outputs() {
-		name := d.node(depth, fmt.Sprint("output ", i), pill)
-		if source, is := from[t]; is {
-			d.edge(depth, source, name, t, false)
+	for k, list := range [][]*ir.Tensor{g.Outputs(), kept} {
+		for i, t := range list {
+			name := d.node(depth, fmt.Sprint([]string{"output ", "kept "}[k], i), pill)
+			if source, is := from[t]; is {
+				d.edge(depth, source, name, t, false)
+			}
+			outputs = append(outputs, name)
 		}
-		outputs = append(outputs, name)
-	}
-	for i := range further {
-		outputs = append(outputs, d.node(depth, fmt.Sprint("kept ", i), pill))
 	}
 	return inputs, outputs
 }
@@ -144,13 +144,12 @@ func (d *drawing) operation(depth int, o ir.Operation, from map[*ir.Tensor]strin
 
 // look is the shape and the colour of an operation.
 func (d *drawing) look(o ir.Operation) string {
-	switch k, is := o.Op().(ir.Kinded); {
+	switch kind := o.Kind(); {
 	case o.IsData():
 		return " shape=cylinder"
 	case o.Moves() != nil:
 		return " shape=parallelogram style=filled"
-	case is && k.Kind() != "":
-		kind := k.Kind()
+	case kind != "":
 		if d.kinds[kind] == "" {
 			d.kinds[kind] = colours[len(d.kinds)%len(colours)]
 		}
@@ -187,15 +186,23 @@ func (d *drawing) call(depth int, o ir.Operation, title string, from map[*ir.Ten
 		edges = append(edges, given{i, d.node(depth, fmt.Sprint("input ", i), pill)})
 	}
 	var results [][]string
+	nodeOf := map[*ir.Tensor]string{} // by what is kept
 	for _, g := range calls {
 		if len(calls) > 1 {
 			open(g.Name())
 		}
-		further := 0
-		if len(calls) == 1 {
-			further = max(0, len(out)-len(g.Outputs()))
+		var kept []*ir.Tensor
+		for _, t := range o.Kept() {
+			if t.Graph() == g {
+				kept = append(kept, t)
+			}
 		}
-		inputs, outputs := d.graph(depth, g, further)
+		inputs, outputs := d.graph(depth, g, kept)
+		for i, t := range kept {
+			if k := len(g.Outputs()) + i; k < len(outputs) {
+				nodeOf[t] = outputs[k]
+			}
+		}
 		for k, name := range inputs {
 			if next+k < len(in) {
 				edges = append(edges, given{next + k, name})
@@ -207,8 +214,13 @@ func (d *drawing) call(depth int, o ir.Operation, title string, from map[*ir.Ten
 			shut()
 		}
 	}
+	outputsOf := len(calls[0].Outputs())
 	for i, t := range out {
 		switch {
+		case i >= outputsOf:
+			if k := i - outputsOf; k < len(o.Kept()) && nodeOf[o.Kept()[k]] != "" {
+				from[t] = nodeOf[o.Kept()[k]]
+			}
 		case len(calls) > 1:
 			from[t] = d.node(depth, fmt.Sprint("output ", i), pill)
 			for _, outputs := range results {
@@ -229,7 +241,7 @@ func (d *drawing) call(depth int, o ir.Operation, title string, from map[*ir.Ten
 		some = edges[0].node
 	}
 	if some == "" { // it takes nothing and returns nothing
-		some = d.node(depth, o.Op().Name(), pill)
+		some = d.node(depth, o.Name(), pill)
 	}
 	shut()
 	for _, e := range edges {
