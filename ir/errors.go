@@ -168,10 +168,14 @@ func callerOf() Position {
 // ofLibrary reports whether a function is of a library of this module: not of a test or an example. A closure of a
 // library's function that has been inlined is named after the function that it was inlined into, and has its own file.
 func ofLibrary(pkg, file string) bool {
-	in, is := strings.CutPrefix(pkg, ownModule)
-	if rest, own := strings.CutPrefix(file, ownFiles); own && (!is || strings.HasPrefix(in, "examples/")) {
-		in, is = rest, true
+	if rest, own := strings.CutPrefix(file, ownFiles); own && !strings.HasSuffix(file, "_test.go") {
+		for _, dir := range adding {
+			if strings.HasPrefix(rest, dir) {
+				return true
+			}
+		}
 	}
+	in, is := strings.CutPrefix(pkg, ownModule)
 	return is && !strings.HasPrefix(in, "examples/") && !strings.HasSuffix(file, "_test.go")
 }
 
@@ -180,6 +184,10 @@ var (
 	ownModule  = strings.TrimSuffix(ownPackage, "ir")
 	ownFiles   = directoryOfModule()
 )
+
+// adding are the directories of this module whose packages add operations. A program that lies elsewhere in a clone of
+// it is its user's own.
+var adding = []string{"ir/", "remote/", "rts/"}
 
 // directoryOfModule is where the files of this module are, as the compiler has them, with a slash at the end.
 func directoryOfModule() string {

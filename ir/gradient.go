@@ -77,15 +77,20 @@ func rowIn(t *tensor.Tensor, rows int) func() (int, error) {
 	}
 }
 
-func (turnOp) Bind(m *Memory) (func() error, error) {
-	dst, src, row := m.Out[0].Bytes(), m.In[0].Bytes(), rowIn(m.In[1], m.In[0].Dim(0))
+// bindRow binds what is done with one of so many rows, whose number is the second input.
+func bindRow(m *Memory, rows int, do func(dst, src []byte, k int)) (func() error, error) {
+	dst, src, row := m.Out[0].Bytes(), m.In[0].Bytes(), rowIn(m.In[1], rows)
 	return func() error {
 		k, err := row()
 		if err == nil {
-			copy(dst, src[k*len(dst):])
+			do(dst, src, k)
 		}
 		return err
 	}, nil
+}
+
+func (turnOp) Bind(m *Memory) (func() error, error) {
+	return bindRow(m, m.In[0].Dim(0), func(dst, src []byte, k int) { copy(dst, src[k*len(dst):]) })
 }
 
 // Gradient implements Differentiable.
@@ -103,15 +108,10 @@ func (o rowOp) Infer(in []Spec) ([]Spec, error) {
 }
 
 func (o rowOp) Bind(m *Memory) (func() error, error) {
-	dst, src, row := m.Out[0].Bytes(), m.In[0].Bytes(), rowIn(m.In[1], o.rows)
-	return func() error {
-		k, err := row()
-		if err == nil {
-			clear(dst)
-			copy(dst[k*len(src):], src)
-		}
-		return err
-	}, nil
+	return bindRow(m, o.rows, func(dst, src []byte, k int) {
+		clear(dst)
+		copy(dst[k*len(src):], src)
+	})
 }
 
 // Gradient implements Differentiable.
@@ -132,18 +132,12 @@ func (withoutRowOp) Infer(in []Spec) ([]Spec, error) {
 }
 
 func (withoutRowOp) Bind(m *Memory) (func() error, error) {
-	dst, src := m.Out[0].Bytes(), m.In[0].Bytes()
 	rows := m.In[0].Dim(0)
-	row := rowIn(m.In[1], rows)
-	return func() error {
-		k, err := row()
-		if err == nil {
-			size := len(dst) / rows
-			copy(dst, src)
-			clear(dst[k*size : (k+1)*size])
-		}
-		return err
-	}, nil
+	return bindRow(m, rows, func(dst, src []byte, k int) {
+		size := len(dst) / rows
+		copy(dst, src)
+		clear(dst[k*size : (k+1)*size])
+	})
 }
 
 // Gradient implements Differentiable.

@@ -3,8 +3,8 @@
 //
 //	y := ops.Add(ops.MatMul(x, w), b)
 //
-// They compute what NumPy's of the same name do, unless their comments say otherwise. An operation has the same bits on
-// every machine but where it is said of [MatMul]. Every NaN that is computed is the canonical one.
+// An operation has the same bits on every machine but where it is said of [MatMul]. Every NaN that is computed is the
+// canonical one.
 //
 // A function is one place in this package: a row, with the rule of its shapes, its memory, its computation and its
 // gradient. Operations of other packages implement [gogcl.dev/ir.Op].

@@ -32,10 +32,10 @@ func ReduceMeanKeep(t *ir.Tensor, axes ...int) *ir.Tensor { return means.of(t, a
 
 // ReduceMax is the greatest along axes, as those of ReduceSum. A NaN is greater than all else, and 0 than -0. That of
 // no elements is an error. The gradient goes to the first that is greatest, in row-major order.
-func ReduceMax(t *ir.Tensor, axes ...int) *ir.Tensor { return greatest().of(t, axes, false) }
+func ReduceMax(t *ir.Tensor, axes ...int) *ir.Tensor { return greatest.of(t, axes, false) }
 
 // ReduceMaxKeep is ReduceMax whose result keeps the axes, with one place each.
-func ReduceMaxKeep(t *ir.Tensor, axes ...int) *ir.Tensor { return greatest().of(t, axes, true) }
+func ReduceMaxKeep(t *ir.Tensor, axes ...int) *ir.Tensor { return greatest.of(t, axes, true) }
 
 // reducing is what elements along axes become.
 type reducing struct {
@@ -66,15 +66,12 @@ var (
 			return repeated(b, divide(b.Grad(0), count), along)
 		},
 	}
-)
-
-func greatest() reducing {
-	return reducing{
+	greatest = reducing{
 		name: "reduce max", f32: bindMax[float32], f64: bindMax[float64],
 		i32: bindMax[int32], i64: bindMax[int64], u32: bindMax[uint32],
 		back: func(b *ir.Backward, along []bool) *ir.Tensor { return maxGradient(b.In(0), b.Grad(0), along) },
 	}
-}
+)
 
 // repeated gives every element of the input of a reduction what its result has.
 func repeated(b *ir.Backward, g *ir.Tensor, along []bool) *ir.Tensor {

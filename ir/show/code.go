@@ -322,7 +322,6 @@ func (l *codeLiveness) runs(o ir.Operation) graphSet {
 	for _, called := range o.Calls() {
 		if l.calls[called] == nil {
 			all := l.of(called)
-			l.calls[called] = all // it calls itself nowhere
 			for _, o := range l.operations(called) {
 				all = all.with(l.runs(o))
 			}
