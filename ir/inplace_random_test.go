@@ -209,17 +209,17 @@ var allGradientForms = []gradientForm{
 		return p.mean(sum, acc)
 	}},
 	{"a slice in place", 8, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
-		dims, sizes, acc := []int{0}, []int{vectorLength - 1}, p.fresh(g, pool)
+		most, acc := slice.Form{Dims: []int{0}, Sizes: []int{vectorLength - 1}}, p.fresh(g, pool)
 		offset := func(n int) *ir.Tensor {
 			at, _ := tensor.FromSlice([]uint32{uint32(n)}, 1)
 			return g.Constant(at)
 		}
 		at := ops.MulScalar(offset(p.rng.IntN(2)), 1)
 		before := p.product(acc, s)
-		slice.DynamicUpdateInPlace(acc, slice.DynamicSlice(s, at, dims, sizes), at, dims, sizes)
+		most.UpdateInPlace(acc, most.Slice(s, at), at)
 		ops.CopyInto(at, offset(p.rng.IntN(2)))
-		part := slice.DynamicSlice(acc, at, dims, sizes)
-		slice.DynamicUpdateInPlace(acc, p.product(part, part), at, dims, sizes)
+		part := most.Slice(acc, at)
+		most.UpdateInPlace(acc, p.product(part, part), at)
 		return p.mean(before, acc)
 	}},
 	{"loops in loops that count", 8, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor,

@@ -98,18 +98,18 @@ func (b *builder) microBatch(at place, params []*param, carried, changed, inputs
 		p.grad = changed[i]
 		b.gradients[p.grad] = true
 	}
-	dims, sizes, number := []int{0}, []int{1}, ops.Reshape(carried[0], 1)
+	one, number := slice.Form{Dims: []int{0}, Sizes: []int{1}}, ops.Reshape(carried[0], 1)
 	for _, l := range b.layers {
 		own := make([]*ir.Tensor, len(l.Inputs)) // Inputs may be the caller's
 		for i := range own {
-			own[i] = ops.Reshape(slice.DynamicSlice(inputs[i], number, dims, sizes), inputs[i].Shape()[1:]...)
+			own[i] = ops.Reshape(one.Slice(inputs[i], number), inputs[i].Shape()[1:]...)
 		}
 		l.Inputs, inputs = own, inputs[len(own):]
 	}
 	build(at)
 	for i, t := range changed[len(params):] {
 		out := ops.Reshape(b.Outputs[1+i], append([]int{1}, t.Shape()[1:]...)...)
-		outputs = append(outputs, slice.DynamicUpdateInPlace(t, out, number, dims, sizes))
+		outputs = append(outputs, one.UpdateInPlace(t, out, number))
 	}
 	sum := ops.Add(carried[1], cast(b.Outputs[0], carried[1].DType()))
 	return []*ir.Tensor{ops.AddScalar(carried[0], 1), sum}, outputs

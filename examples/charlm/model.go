@@ -127,8 +127,9 @@ const epsilon = 1e-5
 
 // embedding has characters (B, T), and the parameters of embeddingParams.
 func (s size) embedding(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	rows := slice.MultiSlice(in[1], ops.Reshape(in[0], -1, 1), []int{0}, []int{1}, nil,
-		popops.Options{ValidateIndices: true})
+	entries := slice.Form{Kind: slice.Multi, Dims: []int{0}, Sizes: []int{1},
+		Options: popops.Options{ValidateIndices: true}}
+	rows := entries.Slice(in[1], ops.Reshape(in[0], -1, 1))
 	return []*ir.Tensor{ops.Add(ops.Reshape(rows, append(in[0].Shape(), s.width)...), in[2])}
 }
 

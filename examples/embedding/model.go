@@ -83,8 +83,8 @@ type step struct {
 // all are all replicas. Sums are the left fold in their order, which one replica can do as well, by any method.
 var all = collective.Comm{Options: gcl.Options{Reproducible: true}}
 
-// entry is what slices of a table are: single rows.
-var entryDims, entrySizes = []int{0}, []int{1}
+// entries are what slices of a table are: single rows.
+var entries = slice.Form{Kind: slice.Multi, Dims: []int{0}, Sizes: []int{1}}
 
 // newStep builds the program for look-ups of so many places for each pair of replicas.
 func newStep(cfg config, capacity int, from *start) (*step, error) {
@@ -108,7 +108,7 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 	graph := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		rows := all.AllToAll(ops.Reshape(in[0], n, capacity, cfg.dim)) // back to who wanted them
 		rows = ops.Reshape(rows, n*capacity, cfg.dim)
-		rows = slice.MultiSlice(rows, in[1], entryDims, entrySizes, nil, popops.Options{})
+		rows = entries.Slice(rows, in[1])
 		return []*ir.Tensor{guess(ops.Reshape(rows, cfg.part(), -1), in[2], in[3:])}
 	}, inputs...)
 	var wanted []*ir.Tensor
@@ -138,7 +138,9 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 	number := main.HostLoad(s.number)
 
 	at := ops.Reshape(all.AllToAll(want), n*capacity, 1) // with whose rows they are
-	found := slice.MultiSlice(s.table.Tensor, at, entryDims, entrySizes, plan, popops.Options{})
+	planned := entries
+	planned.Plan = plan
+	found := planned.Slice(s.table.Tensor, at)
 	forward := main.CallWithInfo(graph, nil, append([]*ir.Tensor{found, places, answers}, layers...)...)
 	by := gradient.By(forward)
 	by[gradient.Grads[0]] = share // of the mean over all replicas
@@ -147,7 +149,7 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 		return nil, err
 	}
 	minusRate := main.Constant(tensor.Scalar(float32(-cfg.rate)))
-	slice.MultiUpdateAddInPlace(s.table.Tensor, back[0], at, minusRate, entryDims, entrySizes, plan, popops.Options{})
+	planned.UpdateAddInPlace(s.table.Tensor, back[0], at, minusRate)
 	sums := all.AllReduceMany(append(back[1:], forward.Outputs()[0]), gcl.Add)
 	if err := p.Err(); err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ func TestAnyInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows := slice.Form{Kind: slice.Multi, Dims: []int{0}, Sizes: []int{1}, Plan: plan}
 	running := ir.New(2)
 	s, err := ir.NewSession(running)
 	if err != nil {
@@ -35,22 +36,11 @@ func TestAnyInput(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
-			"DynamicSlice": slice.DynamicSlice, "DynamicUpdate": slice.DynamicUpdate,
-			"DynamicUpdateInPlace": slice.DynamicUpdateInPlace, "GroupedMultiSlice": slice.GroupedMultiSlice,
-			"GroupedMultiUpdate": slice.GroupedMultiUpdate, "GroupedMultiUpdateAdd": slice.GroupedMultiUpdateAdd,
-			"GroupedMultiUpdateAddInPlace": slice.GroupedMultiUpdateAddInPlace,
-			"GroupedMultiUpdateInPlace":    slice.GroupedMultiUpdateInPlace,
-			"GroupedMultiUpdateMax":        slice.GroupedMultiUpdateMax,
-			"GroupedMultiUpdateMaxInPlace": slice.GroupedMultiUpdateMaxInPlace, "MultiSlice": slice.MultiSlice,
-			"MultiSliceAt": slice.MultiSliceAt, "MultiUpdate": slice.MultiUpdate,
-			"MultiUpdateAdd": slice.MultiUpdateAdd, "MultiUpdateAddAt": slice.MultiUpdateAddAt,
-			"MultiUpdateAddAtInPlace": slice.MultiUpdateAddAtInPlace,
-			"MultiUpdateAddInPlace":   slice.MultiUpdateAddInPlace, "MultiUpdateInPlace": slice.MultiUpdateInPlace,
-			"MultiUpdateMax": slice.MultiUpdateMax, "MultiUpdateMaxInPlace": slice.MultiUpdateMaxInPlace,
+			"At": slice.At,
 		},
-		Types: []any{},
+		Types: []any{slice.Form{}, slice.Kind(0)},
 		Values: []any{
-			p, m, x, x, numbers, m.Constant(offsets), data, running, s, &ir.Tensor{}, &popops.Plan{}, plan, []int{0},
+			p, m, x, x, numbers, m.Constant(offsets), data, running, s, &ir.Tensor{}, &popops.Plan{}, plan, rows, slice.Form{}, slice.Form{Kind: 9}, slice.Form{Kind: slice.GroupedMulti, Dims: []int{-1}}, []int{0},
 			[]int{1}, 0, 1,
 		},
 	})

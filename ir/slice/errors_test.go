@@ -11,6 +11,18 @@ import (
 	"gogcl.dev/tensor"
 )
 
+// with is rows, with a plan and options.
+func with(p *popops.Plan, o popops.Options) slice.Form {
+	f := rows
+	f.Plan, f.Options = p, o
+	return f
+}
+
+func sliceAt(t *ir.Tensor, offsets []int, dim int) *ir.Tensor {
+	f, at := slice.At(t, offsets, dim)
+	return f.Slice(t, at)
+}
+
 // TestBuildErrors: what is wrong is said when the program is built, with the line here.
 func TestBuildErrors(t *testing.T) {
 	plan := func(d tensor.DType, groups, entries, width, n int, o popops.PlanOptions) *popops.Plan {
@@ -21,27 +33,24 @@ func TestBuildErrors(t *testing.T) {
 		return p
 	}
 	x, at := fill(t, tensor.F32, 1, 4, 3), of(t, []uint32{0, 1}, 2, 1)
-	rows := fill(t, tensor.F32, 2, 2, 1, 3)
+	s := fill(t, tensor.F32, 2, 2, 1, 3)
 	one, d0, s1 := of(t, []float32{1}), []int{0}, []int{1}
 	none := popops.Options{}
+	by := func(f slice.Form) buildFunc {
+		return func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f.Slice(in[0], in[1])} }
+	}
 	multi := func(dims, sizes []int, p *popops.Plan, o popops.Options) buildFunc {
-		return func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiSlice(in[0], in[1], dims, sizes, p, o)}
-		}
+		return by(slice.Form{Kind: slice.Multi, Dims: dims, Sizes: sizes, Plan: p, Options: o})
 	}
 	add := func(p *popops.Plan, o popops.Options) buildFunc {
 		return func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], d0, s1, p, o)}
+			return []*ir.Tensor{with(p, o).UpdateAdd(in[0], in[1], in[2], in[3])}
 		}
 	}
 	groups := func(p *popops.Plan) buildFunc {
-		return func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.GroupedMultiSlice(in[0], in[1], d0, s1, p, none)}
-		}
+		return by(slice.Form{Kind: slice.GroupedMulti, Dims: d0, Sizes: s1, Plan: p})
 	}
-	dynamic := func(in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{slice.DynamicSlice(in[0], in[1], d0, s1)}
-	}
+	dynamic := by(slice.Form{Dims: d0, Sizes: s1})
 	list := func(in ...*tensor.Tensor) []*tensor.Tensor { return in }
 	for _, c := range []struct {
 		name string
@@ -71,40 +80,50 @@ func TestBuildErrors(t *testing.T) {
 		{"plan of other look-ups", list(x, at), multi(d0, s1, plan(tensor.F32, 1, 4, 3, 3, popops.PlanOptions{}), none), "2 look-ups, the plan is for [3]"},
 		{"plan for updates", list(x, at), multi(d0, s1, plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{NotForSlice: true}), none), "the plan is not for slices"},
 		{"plan of blocks", list(x, at), multi(d0, []int{2}, plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{}), none), "dims [0] and sizes [2] with a plan, want one dimension and the size 1"},
-		{"plan for slices", list(x, rows, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{NotForUpdate: true}), none), "the plan is not for updates"},
-		{"plan for the greatest", list(x, rows, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{Operation: popops.UpdateMax}), none), "operation add, the plan is for max"},
-		{"plan for sorted ones", list(x, rows, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{IndicesAreSorted: true}), none), "IndicesAreSorted is false, the plan was made with true"},
-		{"partial type", list(x, rows, at, one), add(nil, popops.Options{PartialType: tensor.F16}), "PartialType float16 for float32, want float32"},
-		{"partial type and plan", list(x, rows, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{}), popops.Options{PartialType: tensor.F16}), "PartialType float16 for float32, want float32"},
-		{"sorted blocks", list(x, rows, of(t, []int32{0, 0, 0, 0}, 2, 2)), func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiUpdate(in[0], in[1], in[2], []int{0, 1}, []int{1, 3}, nil,
-				popops.Options{IndicesAreSorted: true})}
+		{"plan for slices", list(x, s, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{NotForUpdate: true}), none), "the plan is not for updates"},
+		{"plan for the greatest", list(x, s, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{Operation: popops.UpdateMax}), none), "operation add, the plan is for max"},
+		{"plan for sorted ones", list(x, s, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{IndicesAreSorted: true}), none), "IndicesAreSorted is false, the plan was made with true"},
+		{"partial type", list(x, s, at, one), add(nil, popops.Options{PartialType: tensor.F16}), "PartialType float16 for float32, want float32"},
+		{"partial type and plan", list(x, s, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{}), popops.Options{PartialType: tensor.F16}), "PartialType float16 for float32, want float32"},
+		{"sorted blocks", list(x, s, of(t, []int32{0, 0, 0, 0}, 2, 2)), func(in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{slice.Form{Kind: slice.Multi, Dims: []int{0, 1}, Sizes: []int{1, 3},
+				Options: popops.Options{IndicesAreSorted: true}}.Update(in[0], in[1], in[2])}
 		}, "IndicesAreSorted with 2 dims, want 1"},
 		{"slices", list(x, fill(t, tensor.F32, 1, 2, 3), at, one), add(nil, none), "s is float32 (2, 3), want float32 (2, 1, 3)"},
 		{"slices of another type", list(x, fill(t, tensor.F64, 1, 2, 1, 3), at, one), add(nil, none), "s is float64 (2, 1, 3), want float32 (2, 1, 3)"},
-		{"scale", list(x, rows, at, of(t, []float64{1})), add(nil, none), "scale is float64, want float32"},
+		{"scale", list(x, s, at, of(t, []float64{1})), add(nil, none), "scale is float64, want float32"},
 		{"scale of half", list(fill(t, tensor.F16, 1, 4, 3), fill(t, tensor.F16, 1, 2, 1, 3), at, of(t, []float64{1})), add(nil, none), "scale is float64, want float16 or float32"},
-		{"scales", list(x, rows, at, of(t, []float32{1, 2})), add(nil, none), "scale has shape (2,), want one element"},
+		{"scales", list(x, s, at, of(t, []float32{1, 2})), add(nil, none), "scale has shape (2,), want one element"},
 		{"bools", list(fill(t, tensor.Bool, 1, 4, 3), fill(t, tensor.Bool, 1, 2, 1, 3), at, fill(t, tensor.Bool, 1)), add(nil, none), "t is bool, want a number"},
-		{"at", list(x), func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{slice.MultiSliceAt(in[0], []int{0, 4}, 0)} }, "offset 1 is 4, want 0 <= offset < 4"},
-		{"at less", list(x), func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{slice.MultiSliceAt(in[0], []int{-1}, 0)} }, "offset 0 is -1, want 0 <= offset < 4"},
-		{"at no dimension", list(x), func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{slice.MultiSliceAt(in[0], []int{0}, 2)} }, "dimension 2 of what has rank 2"},
-		{"add at", list(x, rows, one), func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiUpdateAddAt(in[0], in[1], []int{0, 4}, in[2], 0)}
+		{"at", list(x), func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{sliceAt(in[0], []int{0, 4}, 0)} }, "offset 1 is 4, want 0 <= offset < 4"},
+		{"at less", list(x), func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{sliceAt(in[0], []int{-1}, 0)} }, "offset 0 is -1, want 0 <= offset < 4"},
+		{"at no dimension", list(x), func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{sliceAt(in[0], []int{0}, 2)} }, "dimension 2 of what has rank 2"},
+		{"a kind", list(x, at), by(slice.Form{Kind: 3}), "Kind is 3, want Dynamic, Multi or GroupedMulti"},
+		{"a plan of one", list(x, of(t, []int32{0})), by(slice.Form{Dims: d0, Sizes: s1, Plan: plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{})}), "Plan or Options of a Dynamic slice"},
+		{"options of one", list(x, of(t, []int32{0})), by(slice.Form{Dims: d0, Sizes: s1, Options: popops.Options{ValidateIndices: true}}), "Plan or Options of a Dynamic slice"},
+		{"one that adds", list(x, fill(t, tensor.F32, 2, 1, 3), of(t, []int32{0}), one), func(in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{slice.Form{Dims: d0, Sizes: s1}.UpdateAdd(in[0], in[1], in[2], in[3])}
+		}, "a form of Kind Dynamic, want Multi or GroupedMulti"},
+		{"one for the greatest", list(x, fill(t, tensor.F32, 2, 1, 3), of(t, []int32{0})), func(in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{slice.Form{Dims: d0, Sizes: s1}.UpdateMaxInPlace(in[0], in[1], in[2])}
+		}, "a form of Kind Dynamic, want Multi or GroupedMulti"},
+		{"add at", list(x, s, one), func(in []*ir.Tensor) []*ir.Tensor {
+			f, at := slice.At(in[0], []int{0, 4}, 0)
+			return []*ir.Tensor{f.UpdateAdd(in[0], in[1], at, in[2])}
 		}, "offset 1 is 4, want 0 <= offset < 4"},
-		{"in place of a constant", list(x, rows, at, one), func(in []*ir.Tensor) []*ir.Tensor {
+		{"in place of a constant", list(x, s, at, one), func(in []*ir.Tensor) []*ir.Tensor {
 			c := in[0].Graph().Constant(x)
-			return []*ir.Tensor{slice.MultiUpdateAddInPlace(c, in[1], in[2], in[3], d0, s1, nil, none)}
+			return []*ir.Tensor{rows.UpdateAddInPlace(c, in[1], in[2], in[3])}
 		}, "is a constant and cannot be changed in place"},
 		{"in place of itself", list(fill(t, tensor.F32, 1, 2, 1), at), func(in []*ir.Tensor) []*ir.Tensor {
 			y := ops.Reshape(in[0], 2, 1)
-			return []*ir.Tensor{slice.DynamicUpdateInPlace(y, y, in[0].Graph().Constant(of(t, []uint32{0, 0}, 2)),
-				[]int{0, 1}, []int{2, 1})}
+			return []*ir.Tensor{slice.Form{Dims: []int{0, 1}, Sizes: []int{2, 1}}.UpdateInPlace(y, y,
+				in[0].Graph().Constant(of(t, []uint32{0, 0}, 2)))}
 		}, "which is changed, shares memory with %"},
-		{"gradient of a gradient of the greatest", list(x, rows, at), func(in []*ir.Tensor) []*ir.Tensor {
+		{"gradient of a gradient of the greatest", list(x, s, at), func(in []*ir.Tensor) []*ir.Tensor {
 			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
 				return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-					return slice.MultiUpdateMax(in[0], in[1], in[2], d0, s1, nil, none)
+					return rows.UpdateMax(in[0], in[1], in[2])
 				})(in)[0]
 			})(in)
 		}, "the operation has no gradient"},
@@ -115,39 +134,39 @@ func TestBuildErrors(t *testing.T) {
 
 // TestNoTensors: operations on no tensor are no panic.
 func TestNoTensors(t *testing.T) {
-	none := popops.Options{}
-	slice.MultiSlice(nil, nil, nil, nil, nil, none)
-	slice.MultiSliceAt(nil, []int{0}, 0)
-	slice.MultiUpdateAddAt(nil, nil, []int{0}, nil, 0)
+	slice.Form{}.Slice(nil, nil)
+	f, at := slice.At(nil, []int{0}, 0)
+	f.Slice(nil, at)
+	f.UpdateAdd(nil, nil, at, nil)
 	x := fill(t, tensor.F32, 1, 4, 3)
 	wantError(t, "no offsets", failure([]*tensor.Tensor{x}, func(in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{slice.MultiSlice(in[0], nil, []int{0}, []int{1}, nil, none)}
+		return []*ir.Tensor{rows.Slice(in[0], nil)}
 	}), "input 1 is nil")
 	wantError(t, "of a broken one", failure([]*tensor.Tensor{x}, func(in []*ir.Tensor) []*ir.Tensor {
-		return []*ir.Tensor{slice.MultiSliceAt(ops.Reshape(in[0], 5), []int{7}, 3)}
+		return []*ir.Tensor{sliceAt(ops.Reshape(in[0], 5), []int{7}, 3)}
 	}), "reshape")
 }
 
 // TestRunErrors: what depends on offsets is said when it runs, with the line of the operation.
 func TestRunErrors(t *testing.T) {
-	x, rows, one := fill(t, tensor.F32, 1, 4, 3), fill(t, tensor.F32, 2, 2, 1, 3), of(t, []float32{1})
-	d0, s1 := []int{0}, []int{1}
+	x, s, one := fill(t, tensor.F32, 1, 4, 3), fill(t, tensor.F32, 2, 2, 1, 3), of(t, []float32{1})
 	for _, c := range []struct {
 		name string
 		at   *tensor.Tensor
 		f    buildFunc
 		want string
 	}{
-		{"dynamic", of(t, []int32{4}), func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{slice.DynamicSlice(in[0], in[2], d0, s1)} }, "offset 4 in dimension 0, want 0 <= offset < 4"},
+		{"dynamic", of(t, []int32{4}), func(in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{slice.Form{Dims: []int{0}, Sizes: []int{1}}.Slice(in[0], in[2])}
+		}, "offset 4 in dimension 0, want 0 <= offset < 4"},
 		{"validated", of(t, []int32{0, -1}, 2, 1), func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiSlice(in[0], in[2], d0, s1, nil, popops.Options{ValidateIndices: true})}
+			return []*ir.Tensor{with(nil, popops.Options{ValidateIndices: true}).Slice(in[0], in[2])}
 		}, "offset of look-up 1 is -1, want 0 <= offset < 4"},
 		{"sorted", of(t, []int32{1, 0}, 2, 1), func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiUpdateAddInPlace(in[0], in[1], in[2], in[3], d0, s1, nil,
-				popops.Options{IndicesAreSorted: true})}
+			return []*ir.Tensor{with(nil, popops.Options{IndicesAreSorted: true}).UpdateAddInPlace(in[0], in[1], in[2], in[3])}
 		}, "offsets are not sorted"},
 	} {
-		wantError(t, c.name, runFailure(t, []*tensor.Tensor{x, rows, c.at, one}, c.f), c.want, "errors_test.go:")
+		wantError(t, c.name, runFailure(t, []*tensor.Tensor{x, s, c.at, one}, c.f), c.want, "errors_test.go:")
 	}
 }
 
@@ -155,8 +174,7 @@ func TestRunErrors(t *testing.T) {
 func TestText(t *testing.T) {
 	p := build(1, []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), of(t, []uint32{0, 1}, 2, 1)},
 		func(in []*ir.Tensor) []*ir.Tensor {
-			rows := slice.MultiSlice(in[0], in[1], []int{0}, []int{1}, nil, popops.Options{})
-			return []*ir.Tensor{slice.MultiUpdateInPlace(in[0], rows, in[1], []int{0}, []int{1}, nil, popops.Options{})}
+			return []*ir.Tensor{rows.UpdateInPlace(in[0], rows.Slice(in[0], in[1]), in[1])}
 		})
 	for _, want := range []string{"multi slice dims [0] sizes [1](", "multi update in place dims [0] sizes " +
 		"[1](modified "} {

@@ -7,21 +7,19 @@ import (
 
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/slice"
-	"gogcl.dev/popops"
 	"gogcl.dev/tensor"
 )
 
 // Rows of a table are looked up by indices that are known only when the program runs.
-func ExampleMultiSlice() {
+func ExampleForm() {
 	p := ir.New(1)
 	table := p.HostToDevice("table", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{4, 2}})
 	words := p.HostToDevice("words", ir.Spec{DType: tensor.I32, Shape: tensor.Shape{3, 1}})
 	out := p.DeviceToHost("rows", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{3, 1, 2}})
 
 	g := p.Main()
-	dims, sizes := []int{0}, []int{1} // single entries of dimension 0
-	rows := slice.MultiSlice(g.HostLoad(table), g.HostLoad(words), dims, sizes, nil, popops.Options{})
-	g.HostStore(out, rows)
+	rows := slice.Form{Kind: slice.Multi, Dims: []int{0}, Sizes: []int{1}} // single entries of dimension 0
+	g.HostStore(out, rows.Slice(g.HostLoad(table), g.HostLoad(words)))
 
 	s, err := ir.NewSession(p)
 	if err != nil {

@@ -9,16 +9,45 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// kind is how many slices there are.
-type kind uint8
+// Kind is how many slices there are, and of what.
+type Kind uint8
 
+// The kinds. Offsets have an entry for each of the d dimensions that are sliced.
 const (
-	single  kind = iota // one, of DynamicSlice and DynamicUpdate
-	several             // a leading dimension of look-ups
-	grouped             // before it one of groups, which the table has too
+	// Dynamic is one slice: offsets of shape (d) or (d, workers). One out of range is an error of the run. There is no
+	// plan, and no options.
+	Dynamic Kind = iota
+
+	// Multi is n slices, with n as their leading dimension: offsets of shape (n, d). A look-up with one out of range
+	// gives zeros, and an update leaves it out; with ValidateIndices it is an error of the run.
+	Multi
+
+	// GroupedMulti is Multi for each group on its own: the tensor, slices and offsets have the groups as first
+	// dimension, and Dims count without it. It needs a plan.
+	GroupedMulti
 )
 
-func (k kind) String() string { return [...]string{"dynamic", "multi", "grouped multi"}[k] }
+var kindNames = [...]string{"dynamic", "multi", "grouped multi"}
+
+// String is the kind's name in programs as text.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Form says what slices are: Sizes[k] entries of dimension Dims[k], and all of the others. The zero value is one slice,
+// of the whole tensor. A Form may be used by any number of operations; what its lists hold when one is built counts.
+//
+//	rows := slice.Form{Kind: slice.Multi, Dims: []int{0}, Sizes: []int{1}}
+type Form struct {
+	Kind        Kind
+	Dims, Sizes []int
+	Plan        *popops.Plan   // nil: none, for Multi made as needed
+	Options     popops.Options // of each call
+	err         error          // of At: reported by operations
+}
 
 // verb is what is done with slices.
 type verb uint8
@@ -38,36 +67,37 @@ func (v verb) operation() popops.UpdateOperation {
 		maxTo: popops.UpdateMax}[v]
 }
 
-// form says what slices are.
-type form struct {
-	kind        kind
-	dims, sizes []int // of a group
-	plan        *popops.Plan
-	options     popops.Options
-}
-
-func newForm(k kind, dims, sizes []int, plan *popops.Plan, options popops.Options) form {
-	return form{k, slices.Clone(dims), slices.Clone(sizes), plan, options}
+// own is f with lists of its own.
+func (f Form) own() Form {
+	f.Dims, f.Sizes = slices.Clone(f.Dims), slices.Clone(f.Sizes)
+	return f
 }
 
 // slices is the spec of slices of t, all checked that can be but for the plan.
-func (f *form) slices(t, offsets ir.Spec) (ir.Spec, error) {
+func (f *Form) slices(t, offsets ir.Spec) (ir.Spec, error) {
 	fail := func(format string, args ...any) (ir.Spec, error) { return ir.Spec{}, fmt.Errorf(format, args...) }
-	if f.kind == grouped && len(t.Shape) == 0 {
+	switch {
+	case f.err != nil:
+		return ir.Spec{}, f.err
+	case int(f.Kind) >= len(kindNames):
+		return fail("Kind is %d, want Dynamic, Multi or GroupedMulti", f.Kind)
+	case f.Kind == Dynamic && (f.Plan != nil || f.Options != popops.Options{}):
+		return fail("Plan or Options of a Dynamic slice, want them of Multi or GroupedMulti")
+	case f.Kind == GroupedMulti && len(t.Shape) == 0:
 		return fail("t is a scalar, want a group dimension")
 	}
 	shape := f.within(t)
-	if len(f.dims) != len(f.sizes) {
-		return fail("%d dims and %d sizes, want one size for each dimension", len(f.dims), len(f.sizes))
+	if len(f.Dims) != len(f.Sizes) {
+		return fail("%d dims and %d sizes, want one size for each dimension", len(f.Dims), len(f.Sizes))
 	}
-	for k, d := range f.dims {
+	for k, d := range f.Dims {
 		if d < 0 || d >= len(shape) {
 			return fail("dimension %d of what has rank %d, want 0 <= dimension < rank", d, len(shape))
 		}
-		if slices.Contains(f.dims[:k], d) {
+		if slices.Contains(f.Dims[:k], d) {
 			return fail("dimension %d is given twice", d)
 		}
-		if size := f.sizes[k]; size < 0 || size > shape[d] {
+		if size := f.Sizes[k]; size < 0 || size > shape[d] {
 			return fail("size %d in dimension %d, want 0 <= size <= %d, its extent", size, d, shape[d])
 		}
 	}
@@ -75,12 +105,12 @@ func (f *form) slices(t, offsets ir.Spec) (ir.Spec, error) {
 		return fail("offsets are %v, want uint32 or int32", offsets.DType)
 	}
 	out := tensor.Shape{}
-	switch o, d := offsets.Shape, len(f.dims); {
-	case f.kind == single:
+	switch o, d := offsets.Shape, len(f.Dims); {
+	case f.Kind == Dynamic:
 		if len(o) < 1 || len(o) > 2 || o[0] != d || len(o) == 2 && o[1] == 0 && d > 0 {
 			return fail("offset has shape %v, want (%d) or (%[2]d, workers), an entry for each dimension", o, d)
 		}
-	case f.kind == several:
+	case f.Kind == Multi:
 		if len(o) != 2 || o[1] != d {
 			return fail("offsets have shape %v, want (n, %d): look-ups, dimensions", o, d)
 		}
@@ -92,8 +122,8 @@ func (f *form) slices(t, offsets ir.Spec) (ir.Spec, error) {
 		out = append(out, o[:2]...)
 	}
 	for axis, extent := range shape {
-		if k := slices.Index(f.dims, axis); k >= 0 {
-			extent = f.sizes[k]
+		if k := slices.Index(f.Dims, axis); k >= 0 {
+			extent = f.Sizes[k]
 		}
 		out = append(out, extent)
 	}
@@ -101,19 +131,19 @@ func (f *form) slices(t, offsets ir.Spec) (ir.Spec, error) {
 }
 
 // within is the shape of t, or of a group of it.
-func (f *form) within(t ir.Spec) tensor.Shape {
-	if f.kind == grouped {
+func (f *Form) within(t ir.Spec) tensor.Shape {
+	if f.Kind == GroupedMulti {
 		return t.Shape[1:]
 	}
 	return t.Shape
 }
 
 // lookUps is how many offsets there are, in each group.
-func (f *form) lookUps(offsets ir.Spec) int {
-	switch f.kind {
-	case several:
+func (f *Form) lookUps(offsets ir.Spec) int {
+	switch f.Kind {
+	case Multi:
 		return offsets.Shape[0]
-	case grouped:
+	case GroupedMulti:
 		return offsets.Shape[1]
 	}
 	return 1
@@ -126,16 +156,16 @@ type table struct {
 }
 
 // rows is the table of t and its offsets; false if slices are not single entries of one dimension.
-func (f *form) rows(t, offsets ir.Spec) (table, bool) {
-	if f.kind == single || len(f.dims) != 1 || f.sizes[0] != 1 {
+func (f *Form) rows(t, offsets ir.Spec) (table, bool) {
+	if f.Kind == Dynamic || len(f.Dims) != 1 || f.Sizes[0] != 1 {
 		return table{}, false
 	}
 	r := table{dtype: t.DType, groups: 1, width: 1, n: f.lookUps(offsets)}
-	if f.kind == grouped {
+	if f.Kind == GroupedMulti {
 		r.groups = t.Shape[0]
 	}
 	for axis, extent := range f.within(t) {
-		if axis == f.dims[0] {
+		if axis == f.Dims[0] {
 			r.entries = extent
 		} else {
 			r.width *= extent
@@ -145,24 +175,24 @@ func (f *form) rows(t, offsets ir.Spec) (table, bool) {
 }
 
 // checkPlan returns what is wrong with plan and options for a verb.
-func (f *form) checkPlan(v verb, t, offsets ir.Spec) error {
-	if f.kind == single {
+func (f *Form) checkPlan(v verb, t, offsets ir.Spec) error {
+	if f.Kind == Dynamic {
 		return nil
 	}
 	r, is := f.rows(t, offsets)
 	if !is {
-		if f.plan != nil || f.kind == grouped {
-			return fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1", f.dims, f.sizes)
+		if f.Plan != nil || f.Kind == GroupedMulti {
+			return fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1", f.Dims, f.Sizes)
 		}
-		if f.options.IndicesAreSorted && v != take && len(f.dims) != 1 {
-			return fmt.Errorf("IndicesAreSorted with %d dims, want 1", len(f.dims))
+		if f.Options.IndicesAreSorted && v != take && len(f.Dims) != 1 {
+			return fmt.Errorf("IndicesAreSorted with %d dims, want 1", len(f.Dims))
 		}
 		r = table{dtype: t.DType}
 	}
-	if f.kind == grouped && f.plan == nil {
+	if f.Kind == GroupedMulti && f.Plan == nil {
 		return fmt.Errorf("no plan, want one for %d groups", r.groups)
 	}
-	return r.check(f.plan, v, f.options)
+	return r.check(f.Plan, v, f.Options)
 }
 
 func (r table) check(p *popops.Plan, v verb, options popops.Options) error {
@@ -180,35 +210,35 @@ func (r table) newPlan(v verb, options popops.Options, like popops.PlanOptions) 
 }
 
 // bound is form with a plan that belongs to one place of one replica.
-func (f form) bound(v verb, t, offsets *tensor.Tensor) (form, error) {
+func (f Form) bound(v verb, t, offsets *tensor.Tensor) (Form, error) {
 	r, is := f.rows(ir.SpecOf(t), ir.SpecOf(offsets))
 	if !is {
 		return f, nil
 	}
-	if f.plan == nil {
+	if f.Plan == nil {
 		var err error
-		if f.plan, err = r.newPlan(v, f.options, popops.PlanOptions{Workers: 1}); err != nil {
-			return form{}, err
+		if f.Plan, err = r.newPlan(v, f.Options, popops.PlanOptions{Workers: 1}); err != nil {
+			return Form{}, err
 		}
 	}
-	f.plan = f.plan.Clone()
+	f.Plan = f.Plan.Clone()
 	return f, nil
 }
 
 // bindTake is a function that makes dst the slices of t.
-func (f form) bindTake(dst, t, offsets *tensor.Tensor) (func() error, error) {
+func (f Form) bindTake(dst, t, offsets *tensor.Tensor) (func() error, error) {
 	f, err := f.bound(take, t, offsets)
 	if err != nil {
 		return nil, err
 	}
 	call := popops.MultiSliceInto
-	switch f.kind {
-	case single:
-		return func() error { return popops.DynamicSliceInto(dst, t, offsets, f.dims, f.sizes) }, nil
-	case grouped:
+	switch f.Kind {
+	case Dynamic:
+		return func() error { return popops.DynamicSliceInto(dst, t, offsets, f.Dims, f.Sizes) }, nil
+	case GroupedMulti:
 		call = popops.GroupedMultiSliceInto
 	}
-	return ready(func() error { return call(dst, t, offsets, f.dims, f.sizes, f.plan, f.options) }), nil
+	return ready(func() error { return call(dst, t, offsets, f.Dims, f.Sizes, f.Plan, f.Options) }), nil
 }
 
 // ready has made a call once, so that it allocates nothing from now on. It has all the memory that it will have, of
@@ -220,54 +250,54 @@ func ready(call func() error) func() error {
 }
 
 // bindUpdate is a function that updates t with slices; scale is for addTo.
-func (f form) bindUpdate(v verb, t, s, offsets, scale *tensor.Tensor) (func() error, error) {
+func (f Form) bindUpdate(v verb, t, s, offsets, scale *tensor.Tensor) (func() error, error) {
 	f, err := f.bound(v, t, offsets)
 	if err != nil {
 		return nil, err
 	}
-	if f.kind == single {
-		return func() error { return popops.DynamicUpdate(t, s, offsets, f.dims, f.sizes) }, nil
+	if f.Kind == Dynamic {
+		return func() error { return popops.DynamicUpdate(t, s, offsets, f.Dims, f.Sizes) }, nil
 	}
 	if v == addTo {
 		call := popops.MultiUpdateAdd
-		if f.kind == grouped {
+		if f.Kind == GroupedMulti {
 			call = popops.GroupedMultiUpdateAdd
 		}
-		return ready(func() error { return call(t, s, offsets, scale, f.dims, f.sizes, f.plan, f.options) }), nil
+		return ready(func() error { return call(t, s, offsets, scale, f.Dims, f.Sizes, f.Plan, f.Options) }), nil
 	}
 	call := map[verb][2]func(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *popops.Plan,
 		options popops.Options) error{
 		put:   {popops.MultiUpdate, popops.GroupedMultiUpdate},
 		maxTo: {popops.MultiUpdateMax, popops.GroupedMultiUpdateMax},
-	}[v][f.kind-several]
-	return ready(func() error { return call(t, s, offsets, f.dims, f.sizes, f.plan, f.options) }), nil
+	}[v][f.Kind-Multi]
+	return ready(func() error { return call(t, s, offsets, f.Dims, f.Sizes, f.Plan, f.Options) }), nil
 }
 
 // gradientForm is the form of an operation of a gradient: with the plan, if it is one for that too, or one like it made
 // for it. Options that the operation takes no notice of, and that of the gradient would refuse, are left out.
-func (f form) gradientForm(b *ir.Backward, v verb, t, offsets ir.Spec) form {
+func (f Form) gradientForm(b *ir.Backward, v verb, t, offsets ir.Spec) Form {
 	r, is := f.rows(t, offsets)
 	if sums := (table{dtype: t.DType}); v != addTo ||
-		sums.check(nil, addTo, popops.Options{PartialType: f.options.PartialType}) != nil {
-		f.options.PartialType = 0
+		sums.check(nil, addTo, popops.Options{PartialType: f.Options.PartialType}) != nil {
+		f.Options.PartialType = 0
 	}
-	if len(f.dims) != 1 {
-		f.options.IndicesAreSorted = false
+	if len(f.Dims) != 1 {
+		f.Options.IndicesAreSorted = false
 	}
-	if f.plan == nil || !is || r.check(f.plan, v, f.options) == nil {
+	if f.Plan == nil || !is || r.check(f.Plan, v, f.Options) == nil {
 		return f
 	}
 	var err error
-	if f.plan, err = r.newPlan(v, f.options, f.plan.Options()); err != nil {
+	if f.Plan, err = r.newPlan(v, f.Options, f.Plan.Options()); err != nil {
 		b.Fail(err)
 	}
 	return f
 }
 
-// String is what differs from operation to operation, for programs as text.
-func (f *form) String() string {
-	text := fmt.Sprintf("dims %v sizes %v", f.dims, f.sizes)
-	if f.plan != nil {
+// text is what differs from operation to operation, for programs as text.
+func (f *Form) text() string {
+	text := fmt.Sprintf("dims %v sizes %v", f.Dims, f.Sizes)
+	if f.Plan != nil {
 		text += " planned"
 	}
 	return text

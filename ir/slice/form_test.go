@@ -16,11 +16,11 @@ func TestGradientPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newForm(several, []int{0}, []int{1}, plan, popops.Options{})
+	f := Form{Kind: Multi, Dims: []int{0}, Sizes: []int{1}, Plan: plan}
 	table := ir.Spec{Shape: tensor.Shape{5, 3}, DType: tensor.F32}
 	f = f.gradientForm(nil, addTo, table, ir.Spec{Shape: tensor.Shape{7, 1}, DType: tensor.U32})
 	want.NotForUpdate, want.NotForSlice = false, true
-	if got := f.plan.Options(); got != want {
+	if got := f.Plan.Options(); got != want {
 		t.Errorf("options %+v, want %+v", got, want)
 	}
 }

@@ -8,12 +8,12 @@ import (
 // inRangeOp is slices, its first input, with zeros for those that have an offset, its second input, out of range of a
 // table: what an update leaves out may be anything, infinite too. It is linear, and its own adjoint.
 type inRangeOp struct {
-	form
+	Form
 	table ir.Spec
 }
 
 // Name implements ir.Op.
-func (o *inRangeOp) Name() string { return o.kind.String() + " update, in range" }
+func (o *inRangeOp) Name() string { return o.Kind.String() + " update, in range" }
 
 // Infer implements ir.Op.
 func (o *inRangeOp) Infer(in []ir.Spec) ([]ir.Spec, error) { return in[:1], nil }
@@ -22,7 +22,7 @@ func (o *inRangeOp) Infer(in []ir.Spec) ([]ir.Spec, error) { return in[:1], nil 
 func (o *inRangeOp) Bind(m *ir.Memory) (func() error, error) {
 	dst, src, offsets := m.Out[0].Bytes(), m.In[0].Bytes(), bitsOf[uint32](m.In[1])
 	signed := m.In[1].DType() == tensor.I32
-	shape, dims := o.within(o.table), o.dims
+	shape, dims := o.within(o.table), o.Dims
 	each := o.counter(ir.SpecOf(m.In[0]), ir.SpecOf(m.In[1])).each * m.In[0].DType().Size() // bytes of a slice
 	return func() error {
 		copy(dst, src)

@@ -24,7 +24,7 @@ func TestUpdateFromAnEarlierVersion(t *testing.T) {
 	by := info.By(call)
 	ops.Accumulate(x, m.Constant(of(t, []float32{1, 1, 1, 1}, 2, 2)))
 	for _, old := range by {
-		slice.DynamicUpdateInPlace(x, old, m.Constant(of(t, []uint32{0}, 1)), []int{0}, []int{2})
+		slice.Form{Dims: []int{0}, Sizes: []int{2}}.UpdateInPlace(x, old, m.Constant(of(t, []uint32{0}, 1)))
 	}
 	if len(by) == 0 {
 		t.Fatal("the gradient needs nothing")

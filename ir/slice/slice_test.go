@@ -30,6 +30,9 @@ func (c call) String() string {
 		c.groups, c.shape, c.dims, c.sizes, c.n, c.single, c.planned)
 }
 
+// rows are single entries of the first dimension.
+var rows = slice.Form{Kind: slice.Multi, Dims: []int{0}, Sizes: []int{1}}
+
 // calls are some of each form; offsets fills in the offsets.
 var calls = []call{
 	{shape: []int{5, 3}, dims: []int{0}, sizes: []int{1}, n: 7},
@@ -135,48 +138,36 @@ func (c call) verbs() []string {
 	return []string{"slice", "update", "add", "max"}
 }
 
-type updateFunc = func(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor
+// form is that of a call.
+func (c call) form(p *popops.Plan) slice.Form {
+	f := slice.Form{Kind: slice.Multi, Dims: c.dims, Sizes: c.sizes, Plan: p, Options: c.options}
+	switch {
+	case c.single:
+		f.Kind = slice.Dynamic
+	case c.groups > 0:
+		f.Kind = slice.GroupedMulti
+	}
+	return f
+}
 
 // op adds the operation of a verb to a program: in is t, offsets, or t, s, offsets, or t, s, offsets, scale.
 func (c call) op(in []*ir.Tensor, v string, p *popops.Plan, inPlace bool) *ir.Tensor {
-	pick := func(of ...updateFunc) updateFunc {
-		i := 0
-		if inPlace {
-			i++
-		}
-		if c.groups > 0 {
-			i += 2
-		}
-		return of[i]
-	}
+	f := c.form(p)
 	switch {
-	case c.single && v == "slice":
-		return slice.DynamicSlice(in[0], in[1], c.dims, c.sizes)
-	case c.single && inPlace:
-		return slice.DynamicUpdateInPlace(in[0], in[1], in[2], c.dims, c.sizes)
-	case c.single:
-		return slice.DynamicUpdate(in[0], in[1], in[2], c.dims, c.sizes)
-	case v == "slice" && c.groups > 0:
-		return slice.GroupedMultiSlice(in[0], in[1], c.dims, c.sizes, p, c.options)
 	case v == "slice":
-		return slice.MultiSlice(in[0], in[1], c.dims, c.sizes, p, c.options)
+		return f.Slice(in[0], in[1])
+	case v == "update" && inPlace:
+		return f.UpdateInPlace(in[0], in[1], in[2])
 	case v == "update":
-		f := pick(slice.MultiUpdate, slice.MultiUpdateInPlace, slice.GroupedMultiUpdate,
-			slice.GroupedMultiUpdateInPlace)
-		return f(in[0], in[1], in[2], c.dims, c.sizes, p, c.options)
+		return f.Update(in[0], in[1], in[2])
+	case v == "max" && inPlace:
+		return f.UpdateMaxInPlace(in[0], in[1], in[2])
 	case v == "max":
-		f := pick(slice.MultiUpdateMax, slice.MultiUpdateMaxInPlace, slice.GroupedMultiUpdateMax,
-			slice.GroupedMultiUpdateMaxInPlace)
-		return f(in[0], in[1], in[2], c.dims, c.sizes, p, c.options)
-	case c.groups > 0 && inPlace:
-		return slice.GroupedMultiUpdateAddInPlace(in[0], in[1], in[2], in[3], c.dims, c.sizes, p, c.options)
-	case c.groups > 0:
-		return slice.GroupedMultiUpdateAdd(in[0], in[1], in[2], in[3], c.dims, c.sizes, p, c.options)
+		return f.UpdateMax(in[0], in[1], in[2])
 	case inPlace:
-		return slice.MultiUpdateAddInPlace(in[0], in[1], in[2], in[3], c.dims, c.sizes, p, c.options)
+		return f.UpdateAddInPlace(in[0], in[1], in[2], in[3])
 	}
-	return slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], c.dims, c.sizes, p, c.options)
+	return f.UpdateAdd(in[0], in[1], in[2], in[3])
 }
 
 // direct is the same by popops, on a copy.
@@ -402,8 +393,7 @@ func TestMaxGradientWinners(t *testing.T) {
 			in := []*tensor.Tensor{cast(c.t), cast(c.s, len(c.s), 1), of(t, c.at, len(c.at), 1)}
 			got := run(t, in, func(in []*ir.Tensor) []*ir.Tensor {
 				graph := in[0].Graph().Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-					return []*ir.Tensor{slice.MultiUpdateMax(in[0], in[1], in[2], []int{0}, []int{1}, nil,
-						popops.Options{})}
+					return []*ir.Tensor{rows.UpdateMax(in[0], in[1], in[2])}
 				}, in[0], in[1], in[2])
 				info := ir.Autodiff(graph)
 				forward := in[0].Graph().CallWithInfo(graph, nil, in...)
@@ -445,10 +435,11 @@ func TestAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := run(t, []*tensor.Tensor{x, s, scale}, func(in []*ir.Tensor) []*ir.Tensor {
+		f, at := slice.At(in[0], offsets, 1)
 		return []*ir.Tensor{
-			slice.MultiSliceAt(in[0], offsets, 1),
-			slice.MultiUpdateAddAt(in[0], in[1], offsets, in[2], 1),
-			slice.MultiUpdateAddAtInPlace(in[0], in[1], offsets, in[2], 1),
+			f.Slice(in[0], at),
+			f.UpdateAdd(in[0], in[1], at, in[2]),
+			f.UpdateAddInPlace(in[0], in[1], at, in[2]),
 		}
 	})
 	for i, w := range []*tensor.Tensor{wantSlices, want, want} {
@@ -457,12 +448,13 @@ func TestAt(t *testing.T) {
 		}
 	}
 	checkGradients(t, "slice", func(in []*ir.Tensor) *ir.Tensor {
-		return slice.MultiSliceAt(in[0], offsets, 1)
+		f, at := slice.At(in[0], offsets, 1)
+		return f.Slice(in[0], at)
 	}, fill(t, tensor.F64, 1, 3, 4))
 	checkGradients(t, "add", func(in []*ir.Tensor) *ir.Tensor {
-		return slice.MultiUpdateAddAt(in[0], in[1], offsets, in[2], 1)
-	},
-		fill(t, tensor.F64, 1, 3, 4), fill(t, tensor.F64, 2, 3, 3, 1), fill(t, tensor.F64, 3, 1))
+		f, at := slice.At(in[0], offsets, 1)
+		return f.UpdateAdd(in[0], in[1], at, in[2])
+	}, fill(t, tensor.F64, 1, 3, 4), fill(t, tensor.F64, 2, 3, 3, 1), fill(t, tensor.F64, 3, 1))
 }
 
 // TestGradientsOfWhatIsLeftOut: slices with an offset out of range have no part in any gradient, whatever they and
@@ -472,7 +464,7 @@ func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 	for _, at := range []*tensor.Tensor{of(t, []int32{-1, 2, 4, 0}, 4, 1),
 		of(t, []uint32{4, 2, math.MaxUint32, 0}, 4, 1)} {
 		add := gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-			return slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0}, []int{1}, nil, popops.Options{})
+			return rows.UpdateAdd(in[0], in[1], in[2], in[3])
 		})
 		x := fill(t, tensor.F64, 1, 4, 1)
 		left := of(t, []float64{inf, 3, nan, 5}, 4, 1, 1)
@@ -495,10 +487,11 @@ func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 		x[1], x[2] = inf, inf
 		return of(t, x, shape...)
 	}
+	entries := slice.Form{Kind: slice.Multi, Dims: []int{0, 1}, Sizes: []int{1, 1}}
 	got := run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 3, 3), ones(4, 1, 1),
 		of(t, []int32{2, 2, 0, 3, -1, 0, 1, 1}, 4, 2), of(t, []float64{1})},
 		gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-			return slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0, 1}, []int{1, 1}, nil, popops.Options{})
+			return entries.UpdateAdd(in[0], in[1], in[2], in[3])
 		}))
 	if d := floats(t, got[2])[0]; math.IsNaN(d) || math.IsInf(d, 0) {
 		t.Errorf("two dimensions: gradient of scale %v", d)
@@ -507,10 +500,11 @@ func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	groups := slice.Form{Kind: slice.GroupedMulti, Dims: []int{0}, Sizes: []int{1}, Plan: plan}
 	got = run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 2, 3, 1), ones(2, 2, 1, 1),
 		of(t, []int32{2, 3, -1, 0}, 2, 2, 1), of(t, []float64{1})},
 		gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-			return slice.GroupedMultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0}, []int{1}, plan, popops.Options{})
+			return groups.UpdateAdd(in[0], in[1], in[2], in[3])
 		}))
 	if d := floats(t, got[2])[0]; math.IsNaN(d) || math.IsInf(d, 0) {
 		t.Errorf("groups: gradient of scale %v", d)
@@ -540,7 +534,7 @@ func TestGradientOptions(t *testing.T) {
 		in := []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), c.offsets}
 		gradient := func(p *popops.Plan, o popops.Options) buildFunc {
 			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-				return slice.MultiSlice(in[0], in[1], c.dims, sizes, p, o)
+				return slice.Form{Kind: slice.Multi, Dims: c.dims, Sizes: sizes, Plan: p, Options: o}.Slice(in[0], in[1])
 			})
 		}
 		if err := failure(in, gradient(c.plan, c.options)); err != nil {

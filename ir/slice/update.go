@@ -6,124 +6,45 @@ import (
 
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/ops"
-	"gogcl.dev/popops"
 	"gogcl.dev/tensor"
 )
 
-// DynamicUpdate is t with s, of the slice's shape, in place of the part that DynamicSlice takes at offset.
-func DynamicUpdate(t, s, offset *ir.Tensor, dims, sizes []int) *ir.Tensor {
-	return update(put, false, newForm(single, dims, sizes, nil, popops.Options{}), t, s, offset)
+// Update is t with the slices s, of the shape that Slice gives, at offsets: of what is written twice the last remains.
+// See popops.DynamicUpdate, MultiUpdate and GroupedMultiUpdate.
+func (f Form) Update(t, s, offsets *ir.Tensor) *ir.Tensor { return f.update(put, t, s, offsets) }
+
+// UpdateInPlace changes t to what Update gives, and returns it as it is from then on. s must not share t's memory.
+func (f Form) UpdateInPlace(t, s, offsets *ir.Tensor) *ir.Tensor {
+	return f.updateInPlace(put, t, s, offsets)
 }
 
-// DynamicUpdateInPlace changes t to what DynamicUpdate gives, and returns it as it is from then on. s must not share
-// t's memory.
-func DynamicUpdateInPlace(t, s, offset *ir.Tensor, dims, sizes []int) *ir.Tensor {
-	return update(put, true, newForm(single, dims, sizes, nil, popops.Options{}), t, s, offset)
+// UpdateAdd is t with scale times each of the slices s added at offsets, in their order: popops.MultiUpdateAdd says how
+// it is rounded. scale is one element of t's type, or for floats of 16 bits of float32. Not of Dynamic.
+func (f Form) UpdateAdd(t, s, offsets, scale *ir.Tensor) *ir.Tensor {
+	return f.update(addTo, t, s, offsets, scale)
 }
 
-// MultiUpdate is t with the slices s, of shape (n, slice shape...), at offsets of shape (n, d): of what is written
-// twice the last remains, and what has an offset out of range is left out (see popops.MultiUpdate).
-func MultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
-	return update(put, false, newForm(several, dims, sizes, plan, options), t, s, offsets)
+// UpdateAddInPlace changes t to what UpdateAdd gives, and returns it as it is from then on. What is not added to costs
+// nothing: with minus the rate as scale it is a step of gradient descent on the rows of a table that were used.
+func (f Form) UpdateAddInPlace(t, s, offsets, scale *ir.Tensor) *ir.Tensor {
+	return f.updateInPlace(addTo, t, s, offsets, scale)
 }
 
-// MultiUpdateInPlace changes t to what MultiUpdate gives, and returns it as it is from then on.
-func MultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(put, true, newForm(several, dims, sizes, plan, options), t, s, offsets)
+// UpdateMax is t where each element is the greatest of itself and that of each of the slices s that is for it: see
+// popops.MultiUpdateMax. Not of Dynamic.
+func (f Form) UpdateMax(t, s, offsets *ir.Tensor) *ir.Tensor { return f.update(maxTo, t, s, offsets) }
+
+// UpdateMaxInPlace changes t to what UpdateMax gives, and returns it as it is from then on.
+func (f Form) UpdateMaxInPlace(t, s, offsets *ir.Tensor) *ir.Tensor {
+	return f.updateInPlace(maxTo, t, s, offsets)
 }
 
-// GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension,
-// dims count without it. The plan must not be nil.
-func GroupedMultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(put, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
+func (f Form) update(v verb, in ...*ir.Tensor) *ir.Tensor {
+	return ir.Apply1(&updateOp{Form: f.own(), verb: v}, nil, in...)
 }
 
-// GroupedMultiUpdateInPlace changes t to what GroupedMultiUpdate gives, and returns it as it is from then on.
-func GroupedMultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(put, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
-}
-
-// MultiUpdateAdd is t with scale times each of the slices s added at offsets, in their order: popops.MultiUpdateAdd
-// says how it is rounded. scale is one element of t's type, or for floats of 16 bits of float32.
-func MultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(addTo, false, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
-}
-
-// MultiUpdateAddInPlace changes t to what MultiUpdateAdd gives, and returns it as it is from then on. What is not added
-// to costs nothing: with minus the rate as scale it is a step of gradient descent on the rows of a table that were
-// used.
-func MultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(addTo, true, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
-}
-
-// GroupedMultiUpdateAdd is MultiUpdateAdd for each group on its own, as GroupedMultiUpdate is MultiUpdate.
-func GroupedMultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(addTo, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets, scale)
-}
-
-// GroupedMultiUpdateAddInPlace changes t to what GroupedMultiUpdateAdd gives, and returns it as it is from then on.
-func GroupedMultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(addTo, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets, scale)
-}
-
-// MultiUpdateAddAt is MultiUpdateAdd in one dimension, by single entries, with offsets that are known when the program
-// is built: one out of range is an error then.
-func MultiUpdateAddAt(t, s *ir.Tensor, offsets []int, scale *ir.Tensor, dim int) *ir.Tensor {
-	return updateAt(false, t, s, offsets, scale, dim)
-}
-
-// MultiUpdateAddAtInPlace changes t to what MultiUpdateAddAt gives, and returns it as it is from then on.
-func MultiUpdateAddAtInPlace(t, s *ir.Tensor, offsets []int, scale *ir.Tensor, dim int) *ir.Tensor {
-	return updateAt(true, t, s, offsets, scale, dim)
-}
-
-// MultiUpdateMax is t where each element is the greatest of itself and that of each of the slices s that is for it: see
-// popops.MultiUpdateMax.
-func MultiUpdateMax(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
-	return update(maxTo, false, newForm(several, dims, sizes, plan, options), t, s, offsets)
-}
-
-// MultiUpdateMaxInPlace changes t to what MultiUpdateMax gives, and returns it as it is from then on.
-func MultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(maxTo, true, newForm(several, dims, sizes, plan, options), t, s, offsets)
-}
-
-// GroupedMultiUpdateMax is MultiUpdateMax for each group on its own, as GroupedMultiUpdate is MultiUpdate.
-func GroupedMultiUpdateMax(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(maxTo, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
-}
-
-// GroupedMultiUpdateMaxInPlace changes t to what GroupedMultiUpdateMax gives, and returns it as it is from then on.
-func GroupedMultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
-	options popops.Options) *ir.Tensor {
-	return update(maxTo, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
-}
-
-func updateAt(inPlace bool, t, s *ir.Tensor, offsets []int, scale *ir.Tensor, dim int) *ir.Tensor {
-	o := &updateOp{verb: addTo, form: newForm(several, []int{dim}, []int{1}, nil, popops.Options{})}
-	at, err := constantOffsets(t, offsets, dim)
-	o.err = err
-	return o.apply(inPlace, t, s, at, scale)
-}
-
-func update(v verb, inPlace bool, f form, in ...*ir.Tensor) *ir.Tensor {
-	return (&updateOp{verb: v, form: f}).apply(inPlace, in...)
-}
-
-func (o *updateOp) apply(inPlace bool, in ...*ir.Tensor) *ir.Tensor {
-	if !inPlace {
-		return ir.Apply1(o, nil, in...)
-	}
-	return ir.Apply1(&updateInPlace{o}, nil, in...)
+func (f Form) updateInPlace(v verb, in ...*ir.Tensor) *ir.Tensor {
+	return ir.Apply1(&updateInPlace{&updateOp{Form: f.own(), verb: v}}, nil, in...)
 }
 
 func checkOffset(i, offset, extent int) error {
@@ -139,10 +60,9 @@ func checkOffset(i, offset, extent int) error {
 // updateOp has the inputs t, s, offsets, and if it adds scale. Part of a gradient it may have only s and offsets: then
 // t is zeros and scale 1.
 type updateOp struct {
-	form
+	Form
 	verb  verb
 	zeros *ir.Spec // t, if it is zeros
-	err   error    // known before it is applied
 }
 
 // updateInPlace is an updateOp whose output is t where it lies.
@@ -150,7 +70,7 @@ type updateInPlace struct{ *updateOp }
 
 // Name implements ir.Op.
 func (o *updateOp) Name() string {
-	name := o.kind.String() + " " + o.verb.String()
+	name := o.Kind.String() + " " + o.verb.String()
 	if o.zeros != nil {
 		name += " of zeros"
 	}
@@ -161,19 +81,16 @@ func (o *updateOp) Name() string {
 func (o *updateInPlace) Name() string { return o.updateOp.Name() + " in place" }
 
 // String implements fmt.Stringer.
-func (o *updateOp) String() string { return o.Name() + " " + o.form.String() }
+func (o *updateOp) String() string { return o.Name() + " " + o.text() }
 
 // String implements fmt.Stringer.
-func (o *updateInPlace) String() string { return o.Name() + " " + o.form.String() }
+func (o *updateInPlace) String() string { return o.Name() + " " + o.text() }
 
 // Updates implements ir.Updater.
 func (o *updateInPlace) Updates() []int { return []int{0} }
 
 // Infer implements ir.Op.
 func (o *updateOp) Infer(in []ir.Spec) ([]ir.Spec, error) {
-	if o.err != nil {
-		return nil, o.err
-	}
 	var t, s, offsets ir.Spec
 	if o.zeros != nil {
 		t, s, offsets = *o.zeros, in[0], in[1]
@@ -183,6 +100,9 @@ func (o *updateOp) Infer(in []ir.Spec) ([]ir.Spec, error) {
 	want, err := o.slices(t, offsets)
 	if err != nil {
 		return nil, err
+	}
+	if o.verb >= addTo && o.Kind == Dynamic {
+		return nil, fmt.Errorf("a form of Kind Dynamic, want Multi or GroupedMulti")
 	}
 	if o.verb >= addTo && !t.DType.IsNumber() {
 		return nil, fmt.Errorf("t is %v, want a number", t.DType)
@@ -211,7 +131,7 @@ func checkScale(scale ir.Spec, of tensor.DType) error {
 	return nil
 }
 
-func is16(t tensor.DType) bool { return t == tensor.F16 || t == tensor.BF16 }
+func is16(t tensor.DType) bool { return t.IsFloat() && t.Size() == 2 }
 
 // Bind implements ir.Op.
 func (o *updateOp) Bind(m *ir.Memory) (func() error, error) {
@@ -268,7 +188,7 @@ func (o *updateOp) Gradient(b *ir.Backward) []*ir.Tensor {
 	}
 	dy, offsets := b.Grad(0), b.In(2)
 	if o.verb == maxTo {
-		d := ir.Apply(&greatestOp{o.form}, nil, b.In(0), b.In(1), offsets, b.Out(0), dy)
+		d := ir.Apply(&greatestOp{o.Form}, nil, b.In(0), b.In(1), offsets, b.Out(0), dy)
 		if len(d) < 2 { // after an error
 			return []*ir.Tensor{d[0], d[0], nil}
 		}
@@ -279,18 +199,18 @@ func (o *updateOp) Gradient(b *ir.Backward) []*ir.Tensor {
 		b.Fail(err)
 		return nil
 	}
-	cleared := &updateOp{verb: put, form: o.gradientForm(b, put, t, b.InSpec(2))}
+	cleared := &updateOp{verb: put, Form: o.gradientForm(b, put, t, b.InSpec(2))}
 	dt := ir.Apply1(cleared, nil, dy, b.Graph().Constant(none), offsets)
 	ds := o.slicesOf(b, dy, t, 2)
-	if o.kind != single {
-		ds = ir.Apply1(&lastOp{o.form, t}, nil, ds, offsets)
+	if o.Kind != Dynamic {
+		ds = ir.Apply1(&lastOp{o.Form, t}, nil, ds, offsets)
 	}
 	return []*ir.Tensor{dt, ds, nil}
 }
 
 // slicesOf is the slices of dy, at the offsets that are an input.
 func (o *updateOp) slicesOf(b *ir.Backward, dy *ir.Tensor, t ir.Spec, offsets int) *ir.Tensor {
-	return takeSlices(o.gradientForm(b, take, t, b.InSpec(offsets)), dy, b.In(offsets))
+	return o.gradientForm(b, take, t, b.InSpec(offsets)).Slice(dy, b.In(offsets))
 }
 
 // addGradient is the gradient of an update that adds. For floats of 16 bits products are of float32 and rounded once.
@@ -302,7 +222,7 @@ func (o *updateOp) addGradient(b *ir.Backward) []*ir.Tensor {
 	if !dtype.IsFloat() {
 		return []*ir.Tensor{dy, nil, nil, nil}
 	}
-	within := &inRangeOp{o.form, b.InSpec(0)}
+	within := &inRangeOp{o.Form, b.InSpec(0)}
 	s = ir.Apply1(within, nil, s, b.In(2))
 	wide := dtype
 	if is16(dtype) {

@@ -12,12 +12,12 @@ import (
 // lastOp keeps of slices, its first input, the elements that are the last to be written at offsets, its second, to a
 // table; the others become zeros. It is linear, and its own adjoint.
 type lastOp struct {
-	form
+	Form
 	table ir.Spec
 }
 
 // Name implements ir.Op.
-func (o *lastOp) Name() string { return o.kind.String() + " update, last" }
+func (o *lastOp) Name() string { return o.Kind.String() + " update, last" }
 
 // Infer implements ir.Op.
 func (o *lastOp) Infer(in []ir.Spec) ([]ir.Spec, error) {
@@ -69,10 +69,10 @@ func (o *lastOp) Gradient(b *ir.Backward) []*ir.Tensor {
 }
 
 // greatestOp has the inputs t, s, offsets, y and dy of an update to the greatest, and the outputs dt and ds.
-type greatestOp struct{ form }
+type greatestOp struct{ Form }
 
 // Name implements ir.Op.
-func (o *greatestOp) Name() string { return o.kind.String() + " update max gradient" }
+func (o *greatestOp) Name() string { return o.Kind.String() + " update max gradient" }
 
 // Infer implements ir.Op.
 func (o *greatestOp) Infer(in []ir.Spec) ([]ir.Spec, error) {
@@ -138,19 +138,19 @@ func (o *greatestOp) Bind(m *ir.Memory) (func() error, error) {
 }
 
 // withoutPlan is the form of calls that make a plan for themselves, whose offsets have been checked.
-func (f form) withoutPlan() form {
-	f.plan = nil
-	f.options.PartialType = 0
+func (f Form) withoutPlan() Form {
+	f.Plan = nil
+	f.Options.PartialType = 0
 	return f
 }
 
 // counter says of which look-up an element of slices is.
 type counter struct{ n, each int }
 
-func (f *form) counter(slices, offsets ir.Spec) counter {
+func (f *Form) counter(slices, offsets ir.Spec) counter {
 	c := counter{n: f.lookUps(offsets), each: 1}
 	lead := 1
-	if f.kind == grouped {
+	if f.Kind == GroupedMulti {
 		lead = 2
 	}
 	for _, extent := range slices.Shape[lead:] {
