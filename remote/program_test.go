@@ -315,10 +315,10 @@ func TestBuildErrors(t *testing.T) {
 		{func(p *ir.Program, b *remote.Buffer) { remote.NewVariable(p, tensor.Scalar(int64(1)<<40), b, 0) }, "is no int32"},
 		{func(p *ir.Program, b *remote.Buffer) {
 			remote.NewVariable(p, tensor.Scalar(1.5), b, 0, remote.DType(tensor.I32))
-		}, "element 0 of the data, 1.5, is no int32"},
+		}, "data of float64: tensor: element 0, 1.5, is no int32"},
 		{func(p *ir.Program, b *remote.Buffer) {
-			remote.NewVariable(p, tensor.Scalar(true), b, 0, remote.DType(tensor.I32))
-		}, "data of bool does not become int32"},
+			remote.NewVariable(p, tensor.Scalar(2), b, 0, remote.DType(tensor.Bool))
+		}, "is no bool"},
 		{func(p *ir.Program, b *remote.Buffer) {
 			remote.NewVariable(p, tensor.Scalar(int64(1)), b, 0, remote.KeepWide())
 		}, "and the tensor is int64 ()"},

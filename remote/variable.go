@@ -3,10 +3,8 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"gogcl.dev/commgroup"
-	"gogcl.dev/internal/kernel"
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
 )
@@ -35,7 +33,7 @@ type VariableOption func(*Variable)
 func Name(name string) VariableOption { return func(v *Variable) { v.name = name } }
 
 // DType converts the data to an element type. A number that it does not have is an error, but that floats round: once,
-// to nearest even, as ops.Cast does.
+// to nearest even: see tensor.ConvertChecked.
 func DType(d tensor.DType) VariableOption {
 	return func(v *Variable) { v.dtype, v.typed = d, true }
 }
@@ -188,125 +186,10 @@ func (v *Variable) convert(data *tensor.Tensor) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	get, put := reader(data), writer(out)
-	if get == nil || put == nil {
-		return nil, fmt.Errorf("data of %v does not become %v", data.DType(), to)
-	}
-	for i := range data.Len() {
-		if n := get(i); !put(i, n) {
-			return nil, fmt.Errorf("element %d of the data, %v, is no %v", i, n.wide, to)
-		}
+	if err := tensor.ConvertChecked(out, data); err != nil {
+		return nil, fmt.Errorf("data of %v: %w", data.DType(), err)
 	}
 	return out, nil
-}
-
-// number is an element of the data in what it is converted through. No float of it has been rounded more than once.
-type number struct {
-	whole  int64 // if isWhole
-	wide   float64
-	single float32
-	odd    float32 // to be rounded to 16 bits, as ops.Cast does it: see kernel.OddF32
-
-	isWhole bool // the number is an int64
-}
-
-// reader returns elements; nil for what is no number.
-func reader(t *tensor.Tensor) func(i int) number {
-	switch t.DType() {
-	case tensor.F64:
-		return floatReader[float64](t)
-	case tensor.F32:
-		return floatReader[float32](t)
-	case tensor.I64:
-		return wholeReader[int64](t)
-	case tensor.I32:
-		return wholeReader[int32](t)
-	case tensor.I16:
-		return wholeReader[int16](t)
-	case tensor.I8:
-		return wholeReader[int8](t)
-	case tensor.U64:
-		return wholeReader[uint64](t)
-	case tensor.U32:
-		return wholeReader[uint32](t)
-	case tensor.U16:
-		return wholeReader[uint16](t)
-	case tensor.U8:
-		return wholeReader[uint8](t)
-	}
-	return nil
-}
-
-func floatReader[T float32 | float64](t *tensor.Tensor) func(i int) number {
-	v, _ := tensor.Of[T](t)
-	return func(i int) number {
-		f := float64(v[i])
-		n := number{wide: f, single: float32(f), odd: kernel.OddF32(f)}
-		if f >= -1<<63 && f < 1<<63 { // what int64 makes of another is the processor's choice
-			n.whole = int64(f)
-			n.isWhole = float64(n.whole) == f
-		}
-		return n
-	}
-}
-
-func wholeReader[T interface {
-	tensor.Element
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
-}](t *tensor.Tensor) func(i int) number {
-	v, _ := tensor.Of[T](t)
-	return func(i int) number {
-		x := v[i]
-		n := number{whole: int64(x), wide: float64(x), single: float32(x), odd: kernel.OddF32OfInt(x)}
-		n.isWhole = n.whole < 0 == (x < 0)
-		return n
-	}
-}
-
-// writer stores a number, and reports whether the element type has it; nil for a type that is not written to.
-func writer(t *tensor.Tensor) func(i int, n number) bool {
-	switch t.DType() {
-	case tensor.F32:
-		v, _ := tensor.Of[float32](t)
-		return func(i int, n number) bool {
-			v[i] = n.single
-			return !math.IsInf(float64(v[i]), 0) || math.IsInf(n.wide, 0)
-		}
-	case tensor.F64:
-		v, _ := tensor.Of[float64](t)
-		return func(i int, n number) bool { v[i] = n.wide; return true }
-	case tensor.F16:
-		v, _ := tensor.Of[tensor.Float16](t)
-		return func(i int, n number) bool {
-			v[i] = tensor.Float16FromFloat32(n.odd)
-			return !v[i].IsInf(0) || math.IsInf(n.wide, 0)
-		}
-	case tensor.BF16:
-		v, _ := tensor.Of[tensor.BFloat16](t)
-		return func(i int, n number) bool {
-			v[i] = tensor.BFloat16FromFloat32(n.odd)
-			return !v[i].IsInf(0) || math.IsInf(n.wide, 0)
-		}
-	case tensor.I32:
-		v, _ := tensor.Of[int32](t)
-		return func(i int, n number) bool {
-			v[i] = int32(n.whole)
-			return n.isWhole && int64(v[i]) == n.whole
-		}
-	case tensor.U32:
-		v, _ := tensor.Of[uint32](t)
-		return func(i int, n number) bool {
-			v[i] = uint32(n.whole)
-			return n.isWhole && int64(v[i]) == n.whole
-		}
-	case tensor.I64:
-		v, _ := tensor.Of[int64](t)
-		return func(i int, n number) bool {
-			v[i] = n.whole
-			return n.isWhole
-		}
-	}
-	return nil
 }
 
 // Name returns the variable's name, or "" if it has none.

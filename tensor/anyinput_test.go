@@ -19,6 +19,7 @@ func TestAnyInput(t *testing.T) {
 			"Bytes": tensor.Bytes[int32], "FromBytes": tensor.FromBytes[bool], "Of": tensor.Of[float32],
 			"Rows":                tensor.Rows[float32],
 			"BFloat16FromFloat32": tensor.BFloat16FromFloat32, "Float16FromFloat32": tensor.Float16FromFloat32,
+			"Convert": tensor.Convert, "ConvertChecked": tensor.ConvertChecked,
 			"DTypeOf": tensor.DTypeOf[bool], "DTypes": tensor.DTypes, "ParseDType": tensor.ParseDType,
 			"FromSlice": tensor.FromSlice[int64],
 			"New":       tensor.New, "Scalar": tensor.Scalar[uint8], "View": tensor.View,

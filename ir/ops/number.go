@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"gogcl.dev/internal/kernel"
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
 )
@@ -72,49 +71,21 @@ func canonical[T number](v T) T {
 // numberOf returns a scalar of an element type with the value of v. It is an error if an integer type cannot hold v
 // exactly, or v is finite and a float type has only infinity for it.
 func numberOf(d tensor.DType, v float64) (*tensor.Tensor, error) {
-	finite := !math.IsInf(v, 0)
-	var out *tensor.Tensor
-	ok := true
-	switch d {
-	case tensor.F16:
-		h := tensor.Float16FromFloat32(kernel.OddF32(v))
-		out, ok = tensor.Scalar(h), !h.IsInf(0) || !finite
-	case tensor.BF16:
-		h := tensor.BFloat16FromFloat32(kernel.OddF32(v))
-		out, ok = tensor.Scalar(h), !h.IsInf(0) || !finite
-	case tensor.F32:
-		out, ok = tensor.Scalar(float32(v)), !math.IsInf(float64(float32(v)), 0) || !finite
-	case tensor.F64:
-		out = tensor.Scalar(v)
-	default:
-		lo, hi := integerRange(d)
-		if v != math.Trunc(v) || !(v >= lo && v < hi) {
-			return nil, fmt.Errorf("the number %v, want one that %v can hold", v, d)
-		}
-		switch d {
-		case tensor.I32:
-			out = tensor.Scalar(int32(v))
-		case tensor.I64:
-			out = tensor.Scalar(int64(v))
-		case tensor.U32:
-			out = tensor.Scalar(uint32(v))
-		default:
-			return nil, takes(numberTypes, d)
-		}
+	if err := takes(numberTypes, d); err != nil {
+		return nil, err
 	}
-	if !ok {
-		return nil, fmt.Errorf("the number %v, want one that %v can hold: it would become infinite", v, d)
+	out, err := tensor.New(d)
+	if err != nil {
+		return nil, err
+	}
+	if tensor.ConvertChecked(out, tensor.Scalar(v)) != nil {
+		err = fmt.Errorf("the number %v, want one that %v can hold", v, d)
+		if d.IsFloat() {
+			err = fmt.Errorf("%w: it would become infinite", err)
+		}
+		return nil, err
 	}
 	return out, nil
-}
-
-// integerRange is the least value of an integer type, and the first that is too large.
-func integerRange(d tensor.DType) (lo, hi float64) {
-	bits := 8 * d.Size()
-	if d.IsSigned() {
-		return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
-	}
-	return 0, math.Ldexp(1, bits)
 }
 
 // scalar is a constant of a graph.

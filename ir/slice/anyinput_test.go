@@ -40,7 +40,8 @@ func TestAnyInput(t *testing.T) {
 		},
 		Types: []any{slice.Form{}, slice.Kind(0)},
 		Values: []any{
-			p, m, x, x, numbers, m.Constant(offsets), data, running, s, &ir.Tensor{}, &popops.Plan{}, plan, rows, slice.Form{}, slice.Form{Kind: 9}, slice.Form{Kind: slice.GroupedMulti, Dims: []int{-1}}, []int{0},
+			p, m, x, x, numbers, m.Constant(offsets), data, running, s, &ir.Tensor{}, &popops.Plan{}, plan, rows,
+			slice.Form{}, slice.Form{Kind: 9}, slice.Form{Kind: slice.GroupedMulti, Dims: []int{-1}}, []int{0},
 			[]int{1}, 0, 1,
 		},
 	})

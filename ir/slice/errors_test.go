@@ -163,7 +163,8 @@ func TestRunErrors(t *testing.T) {
 			return []*ir.Tensor{with(nil, popops.Options{ValidateIndices: true}).Slice(in[0], in[2])}
 		}, "offset of look-up 1 is -1, want 0 <= offset < 4"},
 		{"sorted", of(t, []int32{1, 0}, 2, 1), func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{with(nil, popops.Options{IndicesAreSorted: true}).UpdateAddInPlace(in[0], in[1], in[2], in[3])}
+			f := with(nil, popops.Options{IndicesAreSorted: true})
+			return []*ir.Tensor{f.UpdateAddInPlace(in[0], in[1], in[2], in[3])}
 		}, "offsets are not sorted"},
 	} {
 		wantError(t, c.name, runFailure(t, []*tensor.Tensor{x, s, c.at, one}, c.f), c.want, "errors_test.go:")

@@ -534,7 +534,8 @@ func TestGradientOptions(t *testing.T) {
 		in := []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), c.offsets}
 		gradient := func(p *popops.Plan, o popops.Options) buildFunc {
 			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-				return slice.Form{Kind: slice.Multi, Dims: c.dims, Sizes: sizes, Plan: p, Options: o}.Slice(in[0], in[1])
+				f := slice.Form{Kind: slice.Multi, Dims: c.dims, Sizes: sizes, Plan: p, Options: o}
+				return f.Slice(in[0], in[1])
 			})
 		}
 		if err := failure(in, gradient(c.plan, c.options)); err != nil {
