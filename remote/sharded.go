@@ -3,6 +3,7 @@ package remote
 import (
 	"fmt"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/commgroup"
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
@@ -74,7 +75,7 @@ func (v *Variable) divide(data ir.Spec, replicas int) (division, error) {
 		}
 	}
 	n, ranks := full.Elements(), gathers.Size()
-	d.shard.Shape = tensor.Shape{n/ranks + min(n%ranks, 1)}
+	d.shard.Shape = tensor.Shape{chunks.PerRank(n, ranks)}
 	if !d.shard.Equal(v.buffer.spec) {
 		return division{}, fmt.Errorf("buffer %d has entries of %v, and a shard of %v over %d replicas is %v",
 			v.buffer.id, v.buffer.spec, full, ranks, d.shard)
@@ -108,7 +109,7 @@ func (d division) part(t *tensor.Tensor, k, rank int) []byte {
 
 // held is which elements of a value the shard of a rank has: n from the given one on, without padding.
 func (d division) held(rank int) (from, n int) {
-	all, per := d.full.Elements(), d.shard.Elements()
-	from = min(rank*per, all)
-	return from, min(per, all-from)
+	ranks := d.gather.Size()
+	from, end := chunks.SplitPadded(d.full.Elements(), ranks, ranks, rank)
+	return from, end - from
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/methods/schedule"
@@ -42,7 +43,7 @@ func (a allGather) inferOne(s ir.Spec, ranks int) ([]ir.Spec, error) {
 		if err != nil {
 			return nil, err
 		}
-		if want := perRank(n, ranks); s.Elements() != want {
+		if want := chunks.PerRank(n, ranks); s.Elements() != want {
 			return nil, fmt.Errorf("parts of %d elements, want %d: %d elements of shape %v over %d ranks",
 				s.Elements(), want, n, a.shape, ranks)
 		}

@@ -3,6 +3,7 @@ package collective
 import (
 	"fmt"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
@@ -25,7 +26,7 @@ func (a part) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
 
 func (a part) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	dst, src := m.Out[0].Bytes(), m.In[0].Bytes()
-	if have, want := m.In[0].Len(), perRank(m.Out[0].Len(), c.Size()); have != want {
+	if have, want := m.In[0].Len(), chunks.PerRank(m.Out[0].Len(), c.Size()); have != want {
 		return nil, fmt.Errorf("a part of %d elements, want %d of %d over %d ranks",
 			have, want, m.Out[0].Len(), c.Size())
 	}

@@ -3,6 +3,7 @@ package collective
 import (
 	"fmt"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/methods/schedule"
@@ -83,8 +84,5 @@ func (a reduceScatter) inferOne(s ir.Spec, ranks int) ([]ir.Spec, error) {
 	if a.shaped {
 		return valid(s.DType, a.shape...)
 	}
-	return valid(s.DType, perRank(s.Elements(), ranks))
+	return valid(s.DType, chunks.PerRank(s.Elements(), ranks))
 }
-
-// perRank is how many of n elements each rank has.
-func perRank(n, ranks int) int { return schedule.Own.Elements(n, ranks) }

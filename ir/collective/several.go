@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/ir"
@@ -200,7 +201,7 @@ func shaped(of schedule.Collective, out, in *tensor.Tensor, ranks int) (dst, src
 	case contract.Input == schedule.Own:
 		to = []int{ranks, out.Len() / ranks}
 	case contract.Output == schedule.Own:
-		if have, want := out.Len(), perRank(in.Len(), ranks); have != want {
+		if have, want := out.Len(), chunks.PerRank(in.Len(), ranks); have != want {
 			return nil, nil, fmt.Errorf("parts of %d elements, want %d of %d over %d ranks", have, want, in.Len(),
 				ranks)
 		}

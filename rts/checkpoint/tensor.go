@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/internal/safetensors"
 	"gogcl.dev/tensor"
 )
@@ -39,7 +40,10 @@ func (t *Tensor) owns(k int) bool { return t.Own == nil || t.Own(k) }
 type layout struct{ n, shards, per int }
 
 // held is how many elements of shard k are no padding.
-func (l layout) held(k int) int { return min(max(l.n-k*l.per, 0), l.per) }
+func (l layout) held(k int) int {
+	lo, hi := chunks.SplitPadded(l.n, l.shards, l.shards, k)
+	return hi - lo
+}
 
 // layoutOf is the layout of a tensor with shards >= 1. The error: more bytes, with padding, than an int can count.
 func layoutOf(dtype tensor.DType, shape tensor.Shape, shards int) (layout, error) {
@@ -47,10 +51,7 @@ func layoutOf(dtype tensor.DType, shape tensor.Shape, shards int) (layout, error
 	if err != nil {
 		return layout{}, err
 	}
-	per := n / shards
-	if n%shards != 0 {
-		per++
-	}
+	per := chunks.PerRank(n, shards)
 	if per > math.MaxInt/dtype.Size()/shards {
 		return layout{}, fmt.Errorf("%v of shape %v in %d shards has more bytes than an int can count",
 			dtype, shape, shards)
