@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,8 +9,8 @@ import (
 	"gogcl.dev/commgroup"
 )
 
-// Job connects the processes that run a program between them. Each has one replica. Package collective makes a Job of a
-// gcl.Comm: see collective.WithComm.
+// Job connects the processes that run a program between them, each with one replica, and save and load checkpoints
+// together. Package collective makes a Job of a gcl.Comm: see collective.Job and WithComm.
 //
 //	process 0      process 1      process 2      each builds the same program, and makes a session of it
 //	replica 0      replica 1      replica 2
@@ -24,8 +25,8 @@ type Job interface {
 	Replicas() int
 
 	// Gather gives every process what the replicas of its group give: dst is src of rank 0, then of rank 1, and so on.
-	// src has the same length on all. A length of 0 only waits for the others.
-	Gather(group commgroup.Group, dst, src []byte) error
+	// src has the same length on all. A length of 0 only waits for the others. ctx bounds the call.
+	Gather(ctx context.Context, group commgroup.Group, dst, src []byte) error
 
 	// Done is closed when the job has failed, on whatever process. Err then says why, and before is nil.
 	Done() <-chan struct{}
@@ -39,6 +40,7 @@ type Job interface {
 type SessionOption func(*sessionOptions)
 
 type sessionOptions struct {
+	ctx        context.Context // bounds what job is used for outside of runs
 	job        Job
 	maxSteps   int
 	stepsGiven bool
@@ -59,8 +61,11 @@ type sessionOptions struct {
 //     end the job.
 //   - Profile is of this process's replica.
 //
-// A nil Job is none.
-func WithJob(j Job) SessionOption { return func(o *sessionOptions) { o.job = j } }
+// ctx bounds what the processes tell each other outside of runs: in NewSession, and where packages remote and rts read
+// what several have. A nil Job is none.
+func WithJob(ctx context.Context, j Job) SessionOption {
+	return func(o *sessionOptions) { o.ctx, o.job = ctx, j }
+}
 
 // Own returns the replicas that this process has in the session, in their order: all of them without a Job.
 func (s *Session) Own() []int {
@@ -78,18 +83,19 @@ func (m *Memory) Own() []int {
 	return m.session.Own()
 }
 
-// Job returns what connects the session's processes, or nil if there is but this one.
-func (s *Session) Job() Job {
+// Job returns what connects the session's processes, and the context that bounds what they tell each other outside of
+// runs: those given to WithJob. Both are nil if there is but this process.
+func (s *Session) Job() (context.Context, Job) {
 	if s == nil {
-		return nil
+		return nil, nil
 	}
-	return s.job
+	return s.jobCtx, s.job
 }
 
 // Job returns what connects the session's processes: see Session.Job.
-func (m *Memory) Job() Job {
+func (m *Memory) Job() (context.Context, Job) {
 	if m == nil {
-		return nil
+		return nil, nil
 	}
 	return m.session.Job()
 }
@@ -100,11 +106,17 @@ func (s *Session) replica(id int) *replica {
 	return s.replicas[i]
 }
 
-// checkJob returns an error if a job is of another size than the program. All processes have it.
-func checkJob(p *Program, j Job) error {
-	switch {
-	case j == nil || p.err != nil:
+var errNoContext = errors.New("ir: WithJob needs a context")
+
+// check returns an error if the job is of another size than the program. All processes have it.
+func (o *sessionOptions) check(p *Program) error {
+	switch j := o.job; {
+	case j == nil:
 		return nil
+	case o.ctx == nil:
+		return errNoContext
+	case p.err != nil:
+		return nil // which end reports
 	case j.Replicas() != p.replicas:
 		return fmt.Errorf("ir: the program has %d replicas, and the job has %d", p.replicas, j.Replicas())
 	case j.Replica() < 0 || j.Replica() >= p.replicas:

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -78,7 +79,7 @@ func sumOf(data []byte) uint64 {
 const sumBlock = 16 << 10
 
 // compare returns an error unless all processes of the job have the same program: its text, and then its data.
-func (p *Program) compare(j Job) error {
+func (p *Program) compare(ctx context.Context, j Job) error {
 	data := p.data()
 	var all []byte
 	for _, d := range data {
@@ -89,7 +90,7 @@ func (p *Program) compare(j Job) error {
 	_, _ = fmt.Fprint(text, len(data))
 	mine := binary.LittleEndian.AppendUint64(nil, text.Sum64())
 	mine = binary.LittleEndian.AppendUint64(mine, sumOf(all))
-	heads, err := p.gather(j, mine)
+	heads, err := p.gather(ctx, j, mine)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (p *Program) compare(j Job) error {
 	atOnce := max(1, mostCompared/p.replicas)
 	for len(data) > 0 {
 		n := min(atOnce, len(data))
-		sums, err := p.gather(j, all[:8*n])
+		sums, err := p.gather(ctx, j, all[:8*n])
 		if err != nil {
 			return err
 		}
@@ -124,9 +125,9 @@ func (p *Program) compare(j Job) error {
 const mostCompared = 1 << 14
 
 // gather gathers as many bytes of every replica.
-func (p *Program) gather(j Job, mine []byte) ([]byte, error) {
+func (p *Program) gather(ctx context.Context, j Job, mine []byte) ([]byte, error) {
 	all := make([]byte, len(mine)*p.replicas)
-	if err := j.Gather(commgroup.Group{}, all, mine); err != nil {
+	if err := j.Gather(ctx, commgroup.Group{}, all, mine); err != nil {
 		return nil, fmt.Errorf("ir: %w", err)
 	}
 	return all, nil

@@ -2,6 +2,7 @@ package ir_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -26,7 +27,7 @@ func (j *testJob) Done() <-chan struct{} { return j.done }
 func (j *testJob) Err() error            { return nil }
 func (j *testJob) Abort(error)           {}
 
-func (j *testJob) Gather(_ commgroup.Group, dst, src []byte) error {
+func (j *testJob) Gather(_ context.Context, _ commgroup.Group, dst, src []byte) error {
 	for r := range j.to {
 		j.to[j.replica][r] <- bytes.Clone(src)
 	}
@@ -52,7 +53,7 @@ func sessionsOf(n int, build func(replica int) *ir.Program) []error {
 	var all sync.WaitGroup
 	for r := range n {
 		all.Go(func() {
-			s, err := ir.NewSession(build(r), ir.WithJob(&testJob{r, to, make(chan struct{})}))
+			s, err := ir.NewSession(build(r), ir.WithJob(context.Background(), &testJob{r, to, make(chan struct{})}))
 			if err == nil {
 				err = s.Close()
 			}

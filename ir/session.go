@@ -17,6 +17,7 @@ import (
 type Session struct {
 	program  *Program
 	plan     *memoryPlan
+	jobCtx   context.Context  // bounds what job is used for outside of runs
 	job      Job              // nil: all replicas are this process's
 	own      []int            // the replicas of this process, ascending
 	replicas []*replica       // of this process, in the order of own
@@ -64,18 +65,18 @@ func NewSession(p *Program, options ...SessionOption) (*Session, error) {
 			option(&o)
 		}
 	}
-	if err := checkJob(p, o.job); err != nil {
+	if err := o.check(p); err != nil {
 		return nil, err
 	}
 	if !o.stepsGiven {
 		o.maxSteps = defaultMaxSteps
 	}
-	s, err := newSession(p, o.job, o.maxSteps)
+	s, err := newSession(p, o)
 	if o.job == nil {
 		return s, err
 	}
 	if err == nil {
-		if err = o.job.Gather(commgroup.Group{}, nil, nil); err != nil { // all have theirs
+		if err = o.job.Gather(o.ctx, commgroup.Group{}, nil, nil); err != nil { // all have theirs
 			err = errors.Join(fmt.Errorf("ir: %w", err), s.Close())
 		}
 	}
@@ -87,13 +88,13 @@ func NewSession(p *Program, options ...SessionOption) (*Session, error) {
 }
 
 // newSession makes the session of this process's replicas.
-func newSession(p *Program, job Job, maxSteps int) (*Session, error) {
+func newSession(p *Program, o sessionOptions) (*Session, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	own := ownOf(p, job)
-	if job != nil {
-		if err := p.compare(job); err != nil {
+	own := ownOf(p, o.job)
+	if o.job != nil {
+		if err := p.compare(o.ctx, o.job); err != nil {
 			return nil, err
 		}
 	}
@@ -105,14 +106,14 @@ func newSession(p *Program, job Job, maxSteps int) (*Session, error) {
 				"replicas", v.label(), s, v.sp)
 		}
 	}
-	if err := p.checkSteps(maxSteps); err != nil {
+	if err := p.checkSteps(o.maxSteps); err != nil {
 		return nil, err
 	}
 	plan, err := p.plan()
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{program: p, plan: plan, job: job, own: own, unwatch: make(chan struct{}), shared: map[any]Shared{},
+	s := &Session{program: p, plan: plan, jobCtx: o.ctx, job: o.job, own: own, unwatch: make(chan struct{}), shared: map[any]Shared{},
 		stale: make([]bool, len(p.variables))}
 	s.idle.L = &s.mu
 	s.check.on = p.checkFinite
@@ -152,7 +153,7 @@ func newSession(p *Program, job Job, maxSteps int) (*Session, error) {
 		r.companion.begin()
 		s.serving.Go(r.serve)
 	}
-	if job != nil {
+	if o.job != nil {
 		s.serving.Go(s.watch)
 	}
 	return s, nil

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -321,15 +322,16 @@ type stores struct {
 
 // openAll opens the entries of all buffers of a program on some replicas, and stores what variables begin with where
 // nothing is stored.
-func openAll(p *ir.Program, own []int, job ir.Job) func(replicas int) (ir.Shared, error) {
+func openAll(p *ir.Program, session sharer) func(replicas int) (ir.Shared, error) {
 	return func(replicas int) (ir.Shared, error) {
 		all := of(p)
 		if err := all.checkKeys(); err != nil {
 			return nil, err
 		}
+		own := session.Own()
 		specs := all.specs(own, replicas)
 		if d, is := all.storage.(Dir); is {
-			if err := d.complete(specs, own, job); err != nil {
+			if err := d.complete(specs, session); err != nil {
 				return nil, err
 			}
 		}
@@ -428,13 +430,13 @@ func (s *stores) Close() error {
 // sharer is a session, or an operation's memory in it.
 type sharer interface {
 	Own() []int
-	Job() ir.Job
+	Job() (context.Context, ir.Job)
 	Share(key any, open func(replicas int) (ir.Shared, error)) (ir.Shared, error)
 }
 
 // storesOf finds the entries of a session's buffers.
 func storesOf(s sharer, p *ir.Program) (*stores, error) {
-	shared, err := s.Share(buffersKey{}, openAll(p, s.Own(), s.Job()))
+	shared, err := s.Share(buffersKey{}, openAll(p, s))
 	if err != nil {
 		return nil, err
 	}

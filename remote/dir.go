@@ -16,7 +16,6 @@ import (
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/internal/osfile"
-	"gogcl.dev/ir"
 )
 
 // Dir is the Storage that keeps entries in files of an existing directory, one file for each buffer and replica: what
@@ -147,8 +146,8 @@ func (d Dir) unnamed(spec Spec) error {
 // complete is the error of a buffer whose files some replicas have, with stored entries, and others have not: these
 // would begin anew beside those. A process that is killed as it makes the files leaves none with stored entries. specs
 // are by replica of this process and buffer. The processes of a job, whose directories may be several, tell each other.
-func (d Dir) complete(specs [][]Spec, own []int, job ir.Job) error {
-	missing, err := tell(specs, own, job, func(spec Spec) bool {
+func (d Dir) complete(specs [][]Spec, session sharer) error {
+	missing, err := tell(specs, session, func(spec Spec) bool {
 		_, err := os.Stat(d.path(spec))
 		return errors.Is(err, fs.ErrNotExist)
 	})
@@ -158,7 +157,7 @@ func (d Dir) complete(specs [][]Spec, own []int, job ir.Job) error {
 	if !slices.ContainsFunc(missing, func(by []bool) bool { return slices.Contains(by, true) }) {
 		return nil
 	}
-	stored, err := tell(specs, own, job, func(spec Spec) bool { return anyStored(d.path(spec)) })
+	stored, err := tell(specs, session, func(spec Spec) bool { return anyStored(d.path(spec)) })
 	if err != nil {
 		return err
 	}
@@ -177,9 +176,9 @@ func (d Dir) complete(specs [][]Spec, own []int, job ir.Job) error {
 }
 
 // tell is what is true of each buffer on each replica, those of other processes too: by buffer and replica.
-func tell(specs [][]Spec, own []int, job ir.Job, is func(Spec) bool) ([][]bool, error) {
+func tell(specs [][]Spec, session sharer, is func(Spec) bool) ([][]bool, error) {
 	buffers := len(specs[0])
-	bits := make([]byte, 0, len(own)*buffers) // by replica and buffer
+	bits := make([]byte, 0, len(specs)*buffers) // by replica and buffer
 	for _, of := range specs {
 		for _, spec := range of {
 			bit := byte(0)
@@ -189,9 +188,9 @@ func tell(specs [][]Spec, own []int, job ir.Job, is func(Spec) bool) ([][]bool, 
 			bits = append(bits, bit)
 		}
 	}
-	if job != nil {
+	if ctx, job := session.Job(); job != nil {
 		all := make([]byte, job.Replicas()*buffers)
-		if err := job.Gather(commgroup.Group{}, all, bits); err != nil {
+		if err := job.Gather(ctx, commgroup.Group{}, all, bits); err != nil {
 			return nil, fmt.Errorf("remote: %w", err)
 		}
 		bits = all

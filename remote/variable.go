@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -232,8 +233,8 @@ func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j := s.Job(); j != nil {
-		out, err := v.readOf(j, stores, d)
+	if ctx, j := s.Job(); j != nil {
+		out, err := v.readOf(ctx, j, stores, d)
 		if err != nil {
 			return nil, fmt.Errorf("remote: %s: %w", v.label(), err)
 		}
@@ -262,7 +263,7 @@ func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 }
 
 // readOf is Read in a job.
-func (v *Variable) readOf(j ir.Job, stores *stores, d division) (*tensor.Tensor, error) {
+func (v *Variable) readOf(ctx context.Context, j ir.Job, stores *stores, d division) (*tensor.Tensor, error) {
 	n := d.shard.Bytes()
 	memory, err := tensor.New(tensor.U8, d.gather.Size()*n) // begins where any element type may
 	if err != nil {
@@ -278,7 +279,7 @@ func (v *Variable) readOf(j ir.Job, stores *stores, d division) (*tensor.Tensor,
 		return nil, err
 	}
 	if v.gather != nil {
-		if err := j.Gather(*v.gather, memory.Bytes(), shard); err != nil {
+		if err := j.Gather(ctx, *v.gather, memory.Bytes(), shard); err != nil {
 			return nil, err
 		}
 	}
@@ -301,7 +302,8 @@ func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 		return fmt.Errorf("remote: %s is given no value, want %v", v.label(), want)
 	}
 	given := ir.SpecOf(value)
-	one := s.Job() != nil && given.Equal(d.full)
+	_, job := s.Job()
+	one := job != nil && given.Equal(d.full)
 	all := v.all && given.Equal(d.host(d.gather))
 	if !one && !all && !given.Equal(want) {
 		return fmt.Errorf("remote: %s is given %v, want %v", v.label(), given, want)

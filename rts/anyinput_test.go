@@ -31,7 +31,7 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Clip": rts.Clip, "NewVariable": rts.NewVariable, "RemoteVariable": rts.RemoteVariable,
-			"Peers": rts.Peers, "Checkpoint": rts.Checkpoint, "Plain": rts.Plain,
+			"Checkpoint": rts.Checkpoint, "Plain": rts.Plain,
 		},
 		Types: []any{
 			rts.Adam{}, rts.Layer{}, rts.Memory{}, rts.SGD{}, rts.Sharding{}, rts.Step{}, rts.Trainer{},

@@ -20,5 +20,5 @@
 // buckets, ahead of their use if wanted. What all this takes of memory, [Memory] counts.
 //
 // Where each replica is a process (see [ir.WithJob]), each process has its shards only. Variable.Read is then a
-// collective that all processes call. [Peers] connects the processes for package checkpoint.
+// collective that all processes call. [collective.Job] connects the processes for package checkpoint.
 package rts

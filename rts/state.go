@@ -83,7 +83,7 @@ func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
 func (k kept) checkpoint(session *ir.Session, one *oneShard) checkpoint.Tensor {
 	p := k.of.plan
 	var own func(shard int) bool // nil: this process has all replicas
-	if session.Job() != nil {
+	if _, job := session.Job(); job != nil {
 		own = func(shard int) bool { return len(p.having(session, shard)) > 0 }
 	}
 	return checkpoint.Tensor{

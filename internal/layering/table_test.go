@@ -71,7 +71,7 @@ func table() []row {
 		{pkg: "internal/machine"},
 		{pkg: "internal/meddler"},
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
-		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
+		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
@@ -187,7 +187,7 @@ func table() []row {
 		{pkg: "ir/slice", imports: []string{"ir", "ir/ops", "popops", "tensor", "internal/kernel"}},
 		{pkg: "remote", imports: []string{"ir", "chunks", "commgroup", "tensor", "internal/kernel", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/ops", "ir/collective", "ir/slice", "gcl", "commgroup", "chunks", "tensor"}},
-		{pkg: "rts/checkpoint", imports: []string{"tensor", "chunks", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
+		{pkg: "rts/checkpoint", imports: []string{"ir", "commgroup", "tensor", "chunks", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "bench/*", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},

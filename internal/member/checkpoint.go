@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"gogcl.dev/rts"
+	"gogcl.dev/ir/collective"
 	"gogcl.dev/rts/checkpoint"
 )
 
@@ -31,7 +31,7 @@ func (m *Member) OpenCheckpoint(ctx context.Context, dir string, resume bool) (_
 	}
 	var d *checkpoint.Directory
 	if m.InJob() {
-		d, err = checkpoint.OpenTogether(ctx, dir, rts.Peers(m.comm))
+		d, err = checkpoint.OpenTogether(ctx, dir, collective.Job(m.comm))
 	} else {
 		d, err = checkpoint.Open(dir)
 	}

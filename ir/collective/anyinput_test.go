@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/anyinput"
 	"gogcl.dev/ir"
@@ -29,6 +30,9 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"UseTransport": collective.UseTransport,
+			"Job": func(ctx context.Context, c *gcl.Comm, g commgroup.Group, dst, src []byte) error {
+				return collective.Job(c).Gather(ctx, g, dst, src)
+			},
 			"WithComm": func(ctx context.Context, c *gcl.Comm) {
 				if s, err := ir.NewSession(ir.New(1), collective.WithComm(ctx, c)); err == nil {
 					s.Close()

@@ -22,45 +22,37 @@ import (
 // ctx bounds these. Its error names the replicas that have not come.
 //
 // The session does not close c. Close the session first. An error of the session aborts c.
-func WithComm(ctx context.Context, c *gcl.Comm) ir.SessionOption { return ir.WithJob(&job{ctx, c}) }
+func WithComm(ctx context.Context, c *gcl.Comm) ir.SessionOption { return ir.WithJob(ctx, Job(c)) }
 
-// job is a Comm as an ir.Job.
-type job struct {
-	ctx  context.Context
-	comm *gcl.Comm
-}
+// Job is the processes that c is of, as a session has them, and package checkpoint for OpenTogether. What it gathers
+// counts as collectives on c.
+func Job(c *gcl.Comm) ir.Job { return job{c} }
 
-func (j *job) Replica() int          { return j.comm.Replica() }
-func (j *job) Replicas() int         { return j.comm.Replicas() }
-func (j *job) Done() <-chan struct{} { return j.comm.Done() }
-func (j *job) Err() error            { return j.comm.Err() }
-func (j *job) Abort(cause error)     { j.comm.Abort(cause) }
+type job struct{ comm *gcl.Comm }
 
-var errNoContext = errors.New("collective.WithComm needs a context")
+func (j job) Replica() int          { return j.comm.Replica() }
+func (j job) Replicas() int         { return j.comm.Replicas() }
+func (j job) Done() <-chan struct{} { return j.comm.Done() }
+func (j job) Err() error            { return j.comm.Err() }
+func (j job) Abort(cause error)     { j.comm.Abort(cause) }
 
 // Gather implements ir.Job.
-func (j *job) Gather(group commgroup.Group, dst, src []byte) error {
-	if j.ctx == nil {
-		return errNoContext
-	}
+func (j job) Gather(ctx context.Context, group commgroup.Group, dst, src []byte) error {
 	c, err := j.comm.Group(group)
 	switch {
 	case err != nil:
 		return err
 	case len(src) == 0:
-		return c.Barrier(j.ctx)
+		return c.Barrier(ctx)
 	}
-	return gcl.AllGatherTo(j.ctx, c, dst, src)
+	return gcl.AllGatherTo(ctx, c, dst, src)
 }
 
-var errOtherJob = errors.New("the session's Job is not of collective.WithComm, which connects the replicas")
+var errOtherJob = errors.New("the session's Job is not of collective.Job or WithComm, which connect the replicas")
 
 // network opens a connection of the session's own.
-func (j *job) network() (*network, error) {
-	if j.ctx == nil {
-		return nil, errNoContext
-	}
-	c, err := j.comm.Dup(j.ctx)
+func (j job) network(ctx context.Context) (*network, error) {
+	c, err := j.comm.Dup(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -124,8 +124,8 @@ func TestWithComm(t *testing.T) {
 		}
 		defer s.Close()
 		r := c.Replica()
-		if own := s.Own(); len(own) != 1 || own[0] != r || s.Job() == nil {
-			return fmt.Errorf("replicas %d, want %d", own, r)
+		if _, job := s.Job(); len(s.Own()) != 1 || s.Own()[0] != r || job == nil {
+			return fmt.Errorf("replicas %d, want %d", s.Own(), r)
 		}
 		if err := s.Enter(); err != nil {
 			return err

@@ -57,7 +57,8 @@ type network struct {
 // networkOf finds the network that an operation uses, or opens it.
 func (o *op) networkOf(m *ir.Memory) (*network, error) {
 	shared, err := m.Share(networkKey{}, func(replicas int) (ir.Shared, error) {
-		return transportsOf(o.program).openNetwork(m.Job(), replicas)
+		ctx, job := m.Job()
+		return transportsOf(o.program).openNetwork(ctx, job, replicas)
 	})
 	if err == nil && m.Beside {
 		first := shared.(*network)
@@ -70,16 +71,16 @@ func (o *op) networkOf(m *ir.Memory) (*network, error) {
 }
 
 // openNetwork connects the replicas of a session.
-func (t *transports) openNetwork(of ir.Job, replicas int) (ir.Shared, error) {
+func (t *transports) openNetwork(ctx context.Context, of ir.Job, replicas int) (ir.Shared, error) {
 	if of != nil {
-		j, is := of.(*job)
+		j, is := of.(job)
 		switch {
 		case !is:
 			return nil, errOtherJob
 		case t.said:
 			return nil, errors.New("UseTransport and a session in a job: the job connects its processes")
 		}
-		n, err := j.network()
+		n, err := j.network(ctx)
 		if err != nil {
 			return nil, err
 		}

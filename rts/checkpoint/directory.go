@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gogcl.dev/internal/osfile"
+	"gogcl.dev/ir"
 )
 
 // ErrInUse is the error of Open, and of Save, when somebody else has the directory open: another process, or another
@@ -25,9 +26,9 @@ func (closedError) Unwrap() error { return fs.ErrClosed }
 // Directory is a directory of checkpoints that nobody else saves to, from Open to Close. Its methods may be called from
 // several goroutines, but there is one Save at a time: the other is an error.
 type Directory struct {
-	dir   string
-	lock  *os.File // nil: rank 0 of peers has it
-	peers Peers    // nil: there is but this process
+	dir  string
+	lock *os.File // nil: replica 0 of job has it
+	job  ir.Job   // nil: there is but this process
 
 	mu     sync.Mutex // guards what follows
 	saving bool
@@ -168,7 +169,7 @@ func (d *Directory) Save(ctx context.Context, tensors []Tensor, meta map[string]
 		return saveError(d.name(), errNoDirectory)
 	}
 	return saveError(d.dir, func() error {
-		if d.peers != nil {
+		if d.job != nil {
 			return d.saveTogether(ctx, tensors, meta, options)
 		}
 		p, err := prepare(ctx, d.dir, tensors, meta, options)
@@ -181,7 +182,7 @@ func (d *Directory) Save(ctx context.Context, tensors []Tensor, meta map[string]
 
 // Load loads the newest checkpoint as the function Load does.
 func (d *Directory) Load(ctx context.Context, tensors []Tensor) (meta map[string]string, err error) {
-	if d != nil && d.peers != nil && ctx != nil {
+	if d != nil && d.job != nil && ctx != nil {
 		if meta, err = d.loadTogether(ctx, tensors); err != nil {
 			return nil, loadError(d.dir, err)
 		}
@@ -203,7 +204,7 @@ func (d *Directory) Meta(ctx context.Context) (map[string]string, error) {
 		return nil, loadError(d.dir, errNoContext)
 	}
 	var x *index
-	if d.peers != nil {
+	if d.job != nil {
 		_, x, err := d.sameNewest(ctx)
 		if err != nil {
 			return nil, loadError(d.dir, err)

@@ -16,7 +16,7 @@
 // # Several processes
 //
 // Where replicas are processes, [OpenTogether] opens a directory that all share. Each process writes its own shards and
-// reads what it needs; that of rank 0 holds the lock, writes the index and renames, when all others have said that
+// reads what it needs; that of replica 0 holds the lock, writes the index and renames, when all others have said that
 // theirs is on the disk.
 //
 // # A crash

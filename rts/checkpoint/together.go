@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,25 +12,17 @@ import (
 	"path/filepath"
 	"slices"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/internal/osfile"
+	"gogcl.dev/ir"
 )
 
-// Peers are the processes that save and load checkpoints together, in a directory that all share. rts.Peers makes them
-// of a gcl.Comm.
-type Peers interface {
-	Rank() int // of this process, from 0
-	Size() int // number of processes
-
-	// Gather gives all processes what each gives, by rank. All make the same calls in the same order.
-	Gather(ctx context.Context, own []byte) (all [][]byte, err error)
-}
-
-// OpenTogether is Open for the processes of a job, all of which call it. It opens one Directory: that of rank 0 keeps
+// OpenTogether is Open for the processes of a job, all of which call it. It opens one Directory: that of replica 0 keeps
 // others from saving. All must call its methods but Close, in the same order and with tensors of the same names, types,
-// shapes and shards, and the same strings. An error of one is an error on all, and says which rank on which host it is
+// shapes and shards, and the same strings. An error of one is an error on all, and says which replica on which host it is
 // of.
 //
-//	            rank 0                        the others
+//	            replica 0                        the others
 //	Save        makes the directory beside
 //	            writes its shards             write their shards: see Tensor.Own
 //	                 └── all say that theirs are on the disk ──┘
@@ -37,25 +30,25 @@ type Peers interface {
 //	                 └────────── all return ───────────────────┘
 //	Load        reads its shards              read theirs
 //
-// A shard that several processes have is written by the one with the lowest rank. The index becomes valid last, so a
+// A shard that several processes have is written by the one with the lowest replica. The index becomes valid last, so a
 // checkpoint that a crash of any process has cut short is none.
 //
 // A directory that is not the same on all hosts is an error that says on which host what is missing.
-func OpenTogether(ctx context.Context, dir string, peers Peers) (*Directory, error) {
-	if ctx == nil || peers == nil {
-		return nil, fmt.Errorf("checkpoint: open %s: no context or no Peers", dir)
+func OpenTogether(ctx context.Context, dir string, job ir.Job) (*Directory, error) {
+	if ctx == nil || job == nil {
+		return nil, fmt.Errorf("checkpoint: open %s: no context or no Job", dir)
 	}
 	var own *Directory
-	var path string // what rank 0 leaves in the directory until all have seen it
+	var path string // what replica 0 leaves in the directory until all have seen it
 	var err error
-	if peers.Rank() == 0 {
+	if job.Replica() == 0 {
 		own, path, err = openShowing(dir, osfile.SyncDir)
 	} else if dir == "" {
 		err = errNoName
 	}
-	all, err := tell(ctx, peers, path, err)
+	all, err := tell(ctx, job, path, err)
 	if err == nil {
-		_, err = tell(ctx, peers, "", sees(all[0].Body, all[0].Host))
+		_, err = tell(ctx, job, "", sees(all[0].Body, all[0].Host))
 	}
 	if own != nil {
 		if path != "" {
@@ -68,21 +61,21 @@ func OpenTogether(ctx context.Context, dir string, peers Peers) (*Directory, err
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: open %s: %w", dir, err)
 	}
-	d := &Directory{dir: dir, peers: peers}
+	d := &Directory{dir: dir, job: job}
 	if own != nil {
 		d.lock = own.lock
 	}
 	return d, nil
 }
 
-// sees returns an error unless this process sees the directory that rank 0 has made on a host.
+// sees returns an error unless this process sees the directory that replica 0 has made on a host.
 func sees(path, host string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
 		err = errors.New("it is not a directory")
 	}
 	if err != nil {
-		return fmt.Errorf("there is no directory %s here, which rank 0 has made on host %s: all processes must share "+
+		return fmt.Errorf("there is no directory %s here, which replica 0 has made on host %s: all processes must share "+
 			"the directory of checkpoints: %w", path, host, err)
 	}
 	return nil
@@ -101,19 +94,19 @@ var knownErrors = []error{ErrNone, ErrInUse, context.Canceled, context.DeadlineE
 
 // peerError is the error of another process.
 type peerError struct {
-	rank  int
-	host  string
-	text  string
-	known error // or nil
+	replica int
+	host    string
+	text    string
+	known   error // or nil
 }
 
 func (e *peerError) Error() string {
-	return fmt.Sprintf("rank %d on host %s: %s", e.rank, e.host, e.text)
+	return fmt.Sprintf("replica %d on host %s: %s", e.replica, e.host, e.text)
 }
 func (e *peerError) Unwrap() error { return e.known }
 
-// tell gives all processes what each says. The error is the first by rank that a process has failed with.
-func tell[T any](ctx context.Context, peers Peers, body T, failed error) ([]said[T], error) {
+// tell gives all processes what each says. The error is the first by replica that a process has failed with.
+func tell[T any](ctx context.Context, job ir.Job, body T, failed error) ([]said[T], error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "of unknown name"
@@ -127,26 +120,23 @@ func tell[T any](ctx context.Context, peers Peers, body T, failed error) ([]said
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	texts, err := peers.Gather(ctx, data)
+	texts, err := gather(ctx, job, data)
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	if len(texts) != peers.Size() || len(texts) == 0 {
-		return nil, errors.Join(failed, fmt.Errorf("%d processes have said something, of %d", len(texts), peers.Size()))
-	}
 	all := make([]said[T], len(texts))
-	for rank, text := range texts {
-		if err := json.Unmarshal(text, &all[rank]); err != nil {
-			return nil, fmt.Errorf("what rank %d says: %w", rank, err)
+	for replica, text := range texts {
+		if err := json.Unmarshal(text, &all[replica]); err != nil {
+			return nil, fmt.Errorf("what replica %d says: %w", replica, err)
 		}
 	}
-	for rank, s := range all {
+	for replica, s := range all {
 		switch {
 		case s.Err == "":
-		case rank == peers.Rank():
+		case replica == job.Replica():
 			return nil, failed
 		default:
-			e := &peerError{rank: rank, host: s.Host, text: s.Err}
+			e := &peerError{replica: replica, host: s.Host, text: s.Err}
 			if s.Known > 0 && s.Known <= len(knownErrors) {
 				e.known = knownErrors[s.Known-1]
 			}
@@ -156,10 +146,33 @@ func tell[T any](ctx context.Context, peers Peers, body T, failed error) ([]said
 	return all, nil
 }
 
+// gather gives all processes what each gives, by replica: first the lengths, and then all padded to the greatest.
+func gather(ctx context.Context, job ir.Job, own []byte) ([][]byte, error) {
+	n, everyone := job.Replicas(), commgroup.Group{}
+	lengths := make([]byte, 8*n)
+	err := job.Gather(ctx, everyone, lengths, binary.LittleEndian.AppendUint64(nil, uint64(len(own))))
+	if err != nil {
+		return nil, err
+	}
+	var most uint64
+	for r := range n {
+		most = max(most, binary.LittleEndian.Uint64(lengths[8*r:]))
+	}
+	texts := make([]byte, int(most)*n)
+	if err := job.Gather(ctx, everyone, texts, append(own, make([]byte, int(most)-len(own))...)); err != nil {
+		return nil, err
+	}
+	all := make([][]byte, n)
+	for r := range n {
+		all[r] = texts[r*int(most):][:binary.LittleEndian.Uint64(lengths[8*r:])]
+	}
+	return all, nil
+}
+
 // plan is what a process tells of what it is to save.
 type plan struct {
-	Path   string // of rank 0: the directory beside
-	ID     string // of rank 0
+	Path   string // of replica 0: the directory beside
+	ID     string // of replica 0
 	Digest string // of what is saved
 	Has    []bool // by file: the process has its shards
 }
@@ -175,7 +188,7 @@ func (d *Directory) saveTogether(ctx context.Context, tensors []Tensor, meta map
 	options []SaveOption) (err error) {
 	var mine plan
 	var number int
-	first := d.peers.Rank() == 0
+	first := d.job.Replica() == 0
 	p, err := prepare(ctx, d.dir, tensors, meta, options)
 	if err == nil {
 		mine.Digest, mine.Has, err = p.plan()
@@ -195,7 +208,7 @@ func (d *Directory) saveTogether(ctx context.Context, tensors []Tensor, meta map
 			err = errors.Join(err, remove(mine.Path))
 		}
 	}()
-	plans, err := tell(ctx, d.peers, mine, err)
+	plans, err := tell(ctx, d.job, mine, err)
 	if err != nil {
 		return err
 	}
@@ -205,8 +218,8 @@ func (d *Directory) saveTogether(ctx context.Context, tensors []Tensor, meta map
 	}
 	beside := plans[0].Body.Path
 	p.index.id = plans[0].Body.ID
-	own, err := p.writeOwn(ctx, beside, d.peers.Rank(), owners, plans[0].Host)
-	parts, err := tell(ctx, d.peers, own, err)
+	own, err := p.writeOwn(ctx, beside, d.job.Replica(), owners, plans[0].Host)
+	parts, err := tell(ctx, d.job, own, err)
 	if err != nil {
 		return err
 	}
@@ -215,7 +228,7 @@ func (d *Directory) saveTogether(ctx context.Context, tensors []Tensor, meta map
 			err = d.finish(p, beside, number, &done)
 		}
 	}
-	_, err = tell(ctx, d.peers, "", err)
+	_, err = tell(ctx, d.job, "", err)
 	return err
 }
 
@@ -251,12 +264,12 @@ func (p prepared) plan() (digest string, has []bool, err error) {
 	return hex.EncodeToString(sum.Sum(nil)), has, nil
 }
 
-// ownersOf says which rank writes each file.
+// ownersOf says which replica writes each file.
 func ownersOf(plans []said[plan], x *index) ([]int, error) {
 	owners := make([]int, x.files())
-	for rank, p := range plans {
+	for replica, p := range plans {
 		if p.Body.Digest != plans[0].Body.Digest {
-			return nil, fmt.Errorf("rank %d saves other tensors or strings than rank 0", rank)
+			return nil, fmt.Errorf("replica %d saves other tensors or strings than replica 0", replica)
 		}
 	}
 	for k := range owners {
@@ -268,14 +281,14 @@ func ownersOf(plans []said[plan], x *index) ([]int, error) {
 	return owners, nil
 }
 
-// writeOwn writes the files of a rank, and waits until they are on the disk.
-func (p prepared) writeOwn(ctx context.Context, dir string, rank int, owners []int, host string) (written, error) {
+// writeOwn writes the files of a replica, and waits until they are on the disk.
+func (p prepared) writeOwn(ctx context.Context, dir string, replica int, owners []int, host string) (written, error) {
 	out := written{Bytes: map[int]int64{}, Sums: map[int][]uint32{}}
 	if err := sees(dir, host); err != nil {
 		return out, err
 	}
 	for k, owner := range owners {
-		if owner != rank {
+		if owner != replica {
 			continue
 		}
 		path := filepath.Join(dir, shardName(k, len(owners)))
@@ -296,11 +309,11 @@ func (p prepared) writeOwn(ctx context.Context, dir string, rank int, owners []i
 
 // collect puts the checksums of all files into the index, and looks whether the files are there.
 func (p prepared) collect(dir string, owners []int, parts []said[written]) error {
-	for k, rank := range owners {
-		part, in := parts[rank], p.index.inFile(k)
+	for k, replica := range owners {
+		part, in := parts[replica], p.index.inFile(k)
 		sums := part.Body.Sums[k]
 		if len(sums) != len(in) {
-			return fmt.Errorf("rank %d says %d checksums of shard %d, want %d", rank, len(sums), k, len(in))
+			return fmt.Errorf("replica %d says %d checksums of shard %d, want %d", replica, len(sums), k, len(in))
 		}
 		for i, t := range in {
 			t.sums[k] = sums[i]
@@ -311,8 +324,8 @@ func (p prepared) collect(dir string, owners []int, parts []said[written]) error
 			err = fmt.Errorf("it has %d bytes, want %d", info.Size(), part.Body.Bytes[k])
 		}
 		if err != nil {
-			return fmt.Errorf("there is no such file %s here as rank %d has written on host %s: all processes must share "+
-				"the directory of checkpoints: %w", path, rank, part.Host, err)
+			return fmt.Errorf("there is no such file %s here as replica %d has written on host %s: all processes must share "+
+				"the directory of checkpoints: %w", path, replica, part.Host, err)
 		}
 	}
 	return nil
@@ -338,14 +351,14 @@ func (d *Directory) sameNewest(ctx context.Context) (dir string, x *index, err e
 	if none { // where only some have none, that is another error
 		err = nil
 	}
-	all, err := tell(ctx, d.peers, mine, err)
+	all, err := tell(ctx, d.job, mine, err)
 	if err != nil {
 		return "", nil, err
 	}
-	for rank, s := range all {
+	for replica, s := range all {
 		if s.Body.ID != all[0].Body.ID {
-			return "", nil, fmt.Errorf("rank %d has %s in %s on host %s, and rank 0 %s on host %s: all processes must "+
-				"share the directory of checkpoints", rank, s.Body, d.dir, s.Host, all[0].Body, all[0].Host)
+			return "", nil, fmt.Errorf("replica %d has %s in %s on host %s, and replica 0 %s on host %s: all processes must "+
+				"share the directory of checkpoints", replica, s.Body, d.dir, s.Host, all[0].Body, all[0].Host)
 		}
 	}
 	if none {
@@ -364,7 +377,7 @@ func (f found) String() string {
 // loadTogether is load with the other processes: each loads its shards.
 func (d *Directory) loadTogether(ctx context.Context, tensors []Tensor) (map[string]string, error) {
 	layouts, err := checkLoad(ctx, d.dir, tensors)
-	if _, err = tell(ctx, d.peers, "", err); err != nil {
+	if _, err = tell(ctx, d.job, "", err); err != nil {
 		return nil, err
 	}
 	path, _, err := d.sameNewest(ctx)
@@ -376,11 +389,11 @@ func (d *Directory) loadTogether(ctx context.Context, tensors []Tensor) (map[str
 		defer c.open.close()
 		err = c.verifyAll(ctx)
 	}
-	if _, err = tell(ctx, d.peers, "", err); err != nil { // nothing is written before all is found to be whole
+	if _, err = tell(ctx, d.job, "", err); err != nil { // nothing is written before all is found to be whole
 		return nil, err
 	}
 	err = c.write(ctx, tensors, layouts)
-	if _, err = tell(ctx, d.peers, "", err); err != nil {
+	if _, err = tell(ctx, d.job, "", err); err != nil {
 		return nil, err
 	}
 	return c.index.meta, nil

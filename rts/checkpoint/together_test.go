@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/tensor"
 )
 
@@ -34,30 +35,35 @@ type turn struct {
 // guest is one of a party.
 type guest struct {
 	*party
-	rank int
-	made int // calls
+	replica int
+	made    int // calls
 }
 
-func (g *guest) Rank() int { return g.rank }
-func (g *guest) Size() int { return g.size }
+func (g *guest) Replica() int          { return g.replica }
+func (g *guest) Replicas() int         { return g.size }
+func (g *guest) Done() <-chan struct{} { return nil }
+func (g *guest) Err() error            { return nil }
+func (g *guest) Abort(error)           {}
 
-func (g *guest) Gather(ctx context.Context, own []byte) ([][]byte, error) {
+// Gather implements ir.Job, of one group.
+func (g *guest) Gather(ctx context.Context, _ commgroup.Group, dst, src []byte) error {
 	g.mu.Lock()
 	if g.made == len(g.turns) {
 		g.turns = append(g.turns, &turn{said: make([][]byte, g.size), all: make(chan struct{})})
 	}
 	t := g.turns[g.made]
 	g.made++
-	t.said[g.rank] = slices.Clone(own)
+	t.said[g.replica] = slices.Clone(src)
 	if t.count++; t.count == g.size {
 		close(t.all)
 	}
 	g.mu.Unlock()
 	select {
 	case <-t.all:
-		return t.said, nil
+		copy(dst, slices.Concat(t.said...))
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
@@ -66,8 +72,8 @@ func together(n int, do func(g *guest) error) []error {
 	p := &party{size: n}
 	errs := make([]error, n)
 	var all sync.WaitGroup
-	for rank := range n {
-		all.Go(func() { errs[rank] = do(&guest{party: p, rank: rank}) })
+	for replica := range n {
+		all.Go(func() { errs[replica] = do(&guest{party: p, replica: replica}) })
 	}
 	all.Wait()
 	return errs
@@ -77,22 +83,22 @@ func together(n int, do func(g *guest) error) []error {
 var writing sync.Mutex
 
 // of is the tensors of a model as one of several processes has them: shard k is of process k mod n.
-func (m *model) of(rank, n int) []Tensor {
+func (m *model) of(replica, n int) []Tensor {
 	tensors := slices.Clone(m.tensors)
 	for i := range tensors {
 		t := &tensors[i]
-		own := func(k int) bool { return k%n == rank }
+		own := func(k int) bool { return k%n == replica }
 		read, write := t.Read, t.Write
 		t.Own = own
 		t.Read = func(k int) (*tensor.Tensor, error) {
 			if !own(k) {
-				return nil, fmt.Errorf("process %d is asked for shard %d", rank, k)
+				return nil, fmt.Errorf("process %d is asked for shard %d", replica, k)
 			}
 			return read(k)
 		}
 		t.Write = func(k int, shard *tensor.Tensor) error {
 			if !own(k) {
-				return fmt.Errorf("process %d is given shard %d", rank, k)
+				return fmt.Errorf("process %d is given shard %d", replica, k)
 			}
 			writing.Lock()
 			defer writing.Unlock()
@@ -111,7 +117,7 @@ func saveTogether(dir string, n int, saves *model, loads *model, meta map[string
 		}
 		defer func() { err = errors.Join(err, d.Close()) }()
 		if saves != nil {
-			if err := d.Save(context.Background(), saves.of(g.rank, n), meta); err != nil {
+			if err := d.Save(context.Background(), saves.of(g.replica, n), meta); err != nil {
 				return err
 			}
 		}
@@ -119,7 +125,7 @@ func saveTogether(dir string, n int, saves *model, loads *model, meta map[string
 			return nil
 		}
 		// Each process has a model of its own, as if it had nothing else.
-		got, err := d.Load(context.Background(), loads.of(g.rank, n))
+		got, err := d.Load(context.Background(), loads.of(g.replica, n))
 		if err == nil && !maps.Equal(got, meta) {
 			err = fmt.Errorf("meta %v, want %v", got, meta)
 		}
@@ -137,9 +143,9 @@ func TestTogether(t *testing.T) {
 		dir := t.TempDir()
 		saves := small(t, shards).fill(shards)
 		n := min(shards, 3)
-		for rank, err := range saveTogether(dir, n, saves, nil, meta) {
+		for replica, err := range saveTogether(dir, n, saves, nil, meta) {
 			if err != nil {
-				t.Fatalf("shards %d: rank %d: %v", shards, rank, err)
+				t.Fatalf("shards %d: replica %d: %v", shards, replica, err)
 			}
 		}
 		for _, other := range []int{1, 2, 3, 5, 8} {
@@ -151,9 +157,9 @@ func TestTogether(t *testing.T) {
 			loads.wantEqual(t, want)
 			loads = small(t, other)
 			loads.writes = -1 << 20 // not counted: several write
-			for rank, err := range saveTogether(dir, min(other, 4), nil, loads, meta) {
+			for replica, err := range saveTogether(dir, min(other, 4), nil, loads, meta) {
 				if err != nil {
-					t.Fatalf("shards %d to %d: rank %d: %v", shards, other, rank, err)
+					t.Fatalf("shards %d to %d: replica %d: %v", shards, other, replica, err)
 				}
 			}
 			loads.wantEqual(t, want)
@@ -187,7 +193,7 @@ func TestTogetherErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for _, tt := range []struct {
 		name string
-		odd  func(tensors []Tensor, meta map[string]string) // on rank 1
+		odd  func(tensors []Tensor, meta map[string]string) // on replica 1
 		want string
 	}{
 		{"read", func(tensors []Tensor, _ map[string]string) {
@@ -195,7 +201,7 @@ func TestTogetherErrors(t *testing.T) {
 		}, "boom"},
 		{"no read", func(tensors []Tensor, _ map[string]string) { tensors[0].Read = nil }, "Read is nil"},
 		{"strings", func(_ []Tensor, meta map[string]string) { meta["step"] = "8" },
-			"rank 1 saves other tensors or strings than rank 0"},
+			"replica 1 saves other tensors or strings than replica 0"},
 		{"nobody", func(tensors []Tensor, _ map[string]string) {
 			for i := range tensors {
 				tensors[i].Own = func(int) bool { return false }
@@ -213,24 +219,24 @@ func TestTogetherErrors(t *testing.T) {
 			saveIt(t, dir, before, nil)
 			was := names(t, dir)
 			saves := small(t, 3).fill(2)
-			for rank, err := range together(3, func(g *guest) (err error) {
+			for replica, err := range together(3, func(g *guest) (err error) {
 				d, err := OpenTogether(context.Background(), dir, g)
 				if err != nil {
 					return err
 				}
 				defer func() { err = errors.Join(err, d.Close()) }()
-				tensors, meta := saves.of(g.rank, 3), map[string]string{"step": "7"}
-				if g.rank == 1 {
+				tensors, meta := saves.of(g.replica, 3), map[string]string{"step": "7"}
+				if g.replica == 1 {
 					tt.odd(tensors, meta)
 				}
 				return d.Save(context.Background(), tensors, meta)
 			}) {
 				wantError(t, err, "checkpoint: save to "+dir+": ", tt.want)
-				if tt.name == "read" && errors.Is(err, boom) != (rank == 1) {
-					t.Errorf("rank %d: %v", rank, err)
+				if tt.name == "read" && errors.Is(err, boom) != (replica == 1) {
+					t.Errorf("replica %d: %v", replica, err)
 				}
-				if tt.name == "read" && rank != 1 {
-					wantError(t, err, "rank 1 on host ")
+				if tt.name == "read" && replica != 1 {
+					wantError(t, err, "replica 1 on host ")
 				}
 			}
 			if now := names(t, dir); !slices.Equal(now, was) {
@@ -249,9 +255,9 @@ func TestTogetherNotShared(t *testing.T) {
 	}
 	dirs := []string{t.TempDir(), t.TempDir()}
 	for _, err := range together(2, func(g *guest) error {
-		// What rank 0 leaves for the others to see.
-		path := filepath.Join(dirs[g.rank], "beside")
-		if g.rank == 0 {
+		// What replica 0 leaves for the others to see.
+		path := filepath.Join(dirs[g.replica], "beside")
+		if g.replica == 0 {
 			if err := os.Mkdir(path, 0o777); err != nil {
 				return err
 			}
@@ -262,29 +268,29 @@ func TestTogetherNotShared(t *testing.T) {
 		}
 		return err
 	}) {
-		wantError(t, err, "there is no directory "+filepath.Join(dirs[1], "beside")+" here, which rank 0 has made on "+
+		wantError(t, err, "there is no directory "+filepath.Join(dirs[1], "beside")+" here, which replica 0 has made on "+
 			"host "+host, "all processes must share the directory of checkpoints")
 	}
 	// A checkpoint that only one has, and two checkpoints.
 	for range 2 {
-		for rank, err := range together(2, func(g *guest) error {
-			d := &Directory{dir: dirs[g.rank], peers: g}
-			if g.rank == 0 {
+		for replica, err := range together(2, func(g *guest) error {
+			d := &Directory{dir: dirs[g.replica], job: g}
+			if g.replica == 0 {
 				if err := Save(context.Background(), d.dir, small(t, 2).fill(1).tensors, nil); err != nil {
 					return err
 				}
 			}
-			_, err := d.Load(context.Background(), small(t, 2).of(g.rank, 2))
+			_, err := d.Load(context.Background(), small(t, 2).of(g.replica, 2))
 			return err
 		}) {
-			wantError(t, err, "checkpoint: load from "+dirs[rank], "on host "+host,
+			wantError(t, err, "checkpoint: load from "+dirs[replica], "on host "+host,
 				"all processes must share the directory")
 		}
 		saveIt(t, dirs[1], small(t, 2).fill(1), nil)
 	}
 }
 
-// TestTogetherFileMissing: rank 0 looks for the files that the others say they have written.
+// TestTogetherFileMissing: replica 0 looks for the files that the others say they have written.
 func TestTogetherFileMissing(t *testing.T) {
 	dir := t.TempDir()
 	saves := small(t, 2).fill(1)
@@ -294,7 +300,7 @@ func TestTogetherFileMissing(t *testing.T) {
 			return err
 		}
 		defer d.Close()
-		return d.Save(context.Background(), saves.of(g.rank, 2), nil)
+		return d.Save(context.Background(), saves.of(g.replica, 2), nil)
 	}) {
 		if err != nil {
 			t.Fatal(err)
@@ -325,7 +331,7 @@ func TestTogetherFileMissing(t *testing.T) {
 	if err := os.Truncate(path, 3); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, p.collect(e.path(dir), []int{0, 1}, parts), "as rank 1 has written on host b", "it has 3 bytes")
+	wantError(t, p.collect(e.path(dir), []int{0, 1}, parts), "as replica 1 has written on host b", "it has 3 bytes")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +375,7 @@ func TestTogetherInUse(t *testing.T) {
 		wantError(t, err, "the directory has no name")
 	}
 	_, err = OpenTogether(context.Context(nil), dir, nil)
-	wantError(t, err, "no context or no Peers")
+	wantError(t, err, "no context or no Job")
 }
 
 // TestTogetherDamaged: what one process finds damaged is not loaded by any.
@@ -402,10 +408,10 @@ func TestTogetherDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	loads := small(t, 4)
-	for rank, err := range saveTogether(dir, 4, nil, loads, nil) {
+	for replica, err := range saveTogether(dir, 4, nil, loads, nil) {
 		wantError(t, err, "shard-00001-of-00004.safetensors", "it is damaged")
-		if strings.Contains(err.Error(), "rank 1 on host") != (rank != 1) {
-			t.Errorf("rank %d: %v", rank, err)
+		if strings.Contains(err.Error(), "replica 1 on host") != (replica != 1) {
+			t.Errorf("replica %d: %v", replica, err)
 		}
 	}
 	if loads.writes != 0 {
