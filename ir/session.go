@@ -113,8 +113,8 @@ func newSession(p *Program, o sessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{program: p, plan: plan, jobCtx: o.ctx, job: o.job, own: own, unwatch: make(chan struct{}), shared: map[any]Shared{},
-		stale: make([]bool, len(p.variables))}
+	s := &Session{program: p, plan: plan, jobCtx: o.ctx, job: o.job, own: own, unwatch: make(chan struct{}),
+		shared: map[any]Shared{}, stale: make([]bool, len(p.variables))}
 	s.idle.L = &s.mu
 	s.check.on = p.checkFinite
 	s.values = make([]*tensor.Tensor, len(p.variables))

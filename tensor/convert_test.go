@@ -171,7 +171,8 @@ func TestConvert(t *testing.T) {
 		special := newOf(t, tensor.F64, n)
 		s := viewOf[float64](t, special)
 		for i := range s {
-			s[i] = math.Ldexp(float64(rng.Int64N(1<<12)), rng.IntN(40)-30) * (1 + math.Ldexp(float64(rng.IntN(3)-1), -40))
+			off := math.Ldexp(float64(rng.IntN(3)-1), -40)
+			s[i] = math.Ldexp(float64(rng.Int64N(1<<12)), rng.IntN(40)-30) * (1 + off)
 		}
 		copy(s, []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1 << 63, -1 << 63, 1 << 64,
 			1 << 31, -1 << 31, 65519, 65520, 0.5, -0.5, 1.5, 255, 256, -129, math.MaxFloat32, 0x1.ffffffp127, 0x1p-149,
@@ -201,7 +202,8 @@ func TestConvert(t *testing.T) {
 							float)
 					}
 					if whole != nil && (got == nil || !got.IsInt() || got.Num().Cmp(whole) != 0) {
-						t.Fatalf("%v to %v, %s: %v became %v, want %v", from, to, what, elementText(v, wide), got, whole)
+						t.Fatalf("%v to %v, %s: %v became %v, want %v", from, to, what, elementText(v, wide), got,
+							whole)
 					}
 					lost := to.IsFloat() && v != nil && got == nil || !to.IsFloat() && (v == nil || v.Cmp(got) != 0)
 					lost = lost && to != from

@@ -17,12 +17,12 @@ import (
 	"gogcl.dev/ir"
 )
 
-// OpenTogether is Open for the processes of a job, all of which call it. It opens one Directory: that of replica 0 keeps
-// others from saving. All must call its methods but Close, in the same order and with tensors of the same names, types,
-// shapes and shards, and the same strings. An error of one is an error on all, and says which replica on which host it is
-// of.
+// OpenTogether is Open for the processes of a job, all of which call it: see collective.Job. It opens one Directory,
+// and that of replica 0 keeps others from saving. All must call its methods but Close, in the same order and with
+// tensors of the same names, types, shapes and shards, and the same strings. An error of one is an error on all, and
+// says which replica on which host it is of.
 //
-//	            replica 0                        the others
+//	            replica 0                     the others
 //	Save        makes the directory beside
 //	            writes its shards             write their shards: see Tensor.Own
 //	                 └── all say that theirs are on the disk ──┘
@@ -30,7 +30,7 @@ import (
 //	                 └────────── all return ───────────────────┘
 //	Load        reads its shards              read theirs
 //
-// A shard that several processes have is written by the one with the lowest replica. The index becomes valid last, so a
+// A shard that several processes have is written by the lowest replica. The index becomes valid last, so a
 // checkpoint that a crash of any process has cut short is none.
 //
 // A directory that is not the same on all hosts is an error that says on which host what is missing.

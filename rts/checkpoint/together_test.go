@@ -268,8 +268,8 @@ func TestTogetherNotShared(t *testing.T) {
 		}
 		return err
 	}) {
-		wantError(t, err, "there is no directory "+filepath.Join(dirs[1], "beside")+" here, which replica 0 has made on "+
-			"host "+host, "all processes must share the directory of checkpoints")
+		wantError(t, err, "there is no directory "+filepath.Join(dirs[1], "beside")+" here, which replica 0 has made "+
+			"on host "+host, "all processes must share the directory of checkpoints")
 	}
 	// A checkpoint that only one has, and two checkpoints.
 	for range 2 {
