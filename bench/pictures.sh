@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures and draws one of the pictures of docs/performance.md: -h explains.
+# Measures and draws one of the pictures of docs/design/performance.md: -h explains.
 set -euo pipefail
 help() {
 	cat <<'END'

@@ -21,7 +21,7 @@ type allocations struct {
 }
 
 // Alloc returns n zeros in memory that begins with a page. From 2 MiB on it begins with a huge page and asks the system
-// for huge pages, in which messages of many megabytes are faster; docs/alloc.md has what was measured. It is for
+// for huge pages, in which messages of many megabytes are faster; docs/design/alloc.md has what was measured. It is for
 // buffers that are used again and again: getting it may take 0.3 ms for each MiB.
 //
 // The memory is the caller's, and a part of Go's heap like any other: it may be used after Free and Close, and is

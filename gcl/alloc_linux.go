@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 //
 // Go's heap hands out memory that has been used before, cleared and in small pages; a huge page comes of itself only
 // where nothing has been touched yet. The second call, of Linux 6.1, puts pages that are there already together
-// (measured in docs/alloc.md).
+// (measured in docs/design/alloc.md).
 func adviseHuge(b []byte) {
 	if unix.Madvise(b, unix.MADV_HUGEPAGE) == nil {
 		_ = unix.Madvise(b, unix.MADV_COLLAPSE)

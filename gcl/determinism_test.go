@@ -18,7 +18,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// The bits contract of docs/determinism.md, on data whose sums depend on their order.
+// The bits contract of docs/design/determinism.md, on data whose sums depend on their order.
 
 // float is a floating point type as the tests see it: how to make values of it.
 type float[T tensor.Element] struct {

@@ -44,23 +44,25 @@
 // [ReduceScatterMapped] and [AllGatherMapped] take an array that lies on several IPUs of each replica.
 //
 // Of all-gather, reduce-scatter, gather, scatter and all-to-all there are forms whose parts have different lengths,
-// given as counts: [AllGatherV], [ReduceScatterV], [GatherV], [ScatterV], [AllToAllV] and their kin (docs/vforms.md).
+// given as counts: [AllGatherV], [ReduceScatterV], [GatherV], [ScatterV], [AllToAllV] and their kin
+// (docs/design/vforms.md).
 //
 // [Comm.Do] takes a tensor whose type is known only when the program runs. [Comm.Start] queues a function that makes
 // calls, and returns at once. [Execute] carries out a collective that the library does not have, by a schedule of the
 // program's own.
 //
 // [ReduceScatterWithinReplica], [AllGatherWithinReplica] and [AllReduceWithinReplica] are the same over the IPUs of one
-// replica, each a worker with memory of its own (docs/within-replica.md).
+// replica, each a worker with memory of its own (docs/design/within-replica.md).
 //
-// [Options] say how. A method may be the program's own: see [WithMethod] (docs/methods.md). [ParseOptions] makes them
-// of GCL's keys and values, and the environment variable GCL_OPTIONS overrides what the program says (docs/options.md).
+// [Options] say how. A method may be the program's own: see [WithMethod] (docs/design/methods.md). [ParseOptions] makes
+// them of GCL's keys and values, and the environment variable GCL_OPTIONS overrides what the program says
+// (docs/design/options.md).
 //
 // # Replicas
 //
 // [Run] makes replicas that are goroutines of this process, [RunProcess] and [Join] one replica of a job of processes,
-// and [RunOrJoin] either, by how the program was started (docs/processes.md). [New] makes a Comm of an endpoint of any
-// transport. [Comm.Group] gives the Comm of a part of the replicas.
+// and [RunOrJoin] either, by how the program was started (docs/design/processes.md). [New] makes a Comm of an endpoint
+// of any transport. [Comm.Group] gives the Comm of a part of the replicas.
 //
 // # Rules for a caller
 //
@@ -84,18 +86,18 @@
 // [Comm.Named] names what a call is for. [Dump] prints, for the error of a collective, what every replica of the
 // process was doing: a flight recorder keeps the last 1,024 calls of each connection. [Comm.Dump] does so at any time.
 // The error of a call whose context ends says which members had not come to it, and what each of them was doing. A
-// [Trace] is told of calls, methods, rounds and transfers as they happen (docs/tracing.md).
+// [Trace] is told of calls, methods, rounds and transfers as they happen (docs/design/tracing.md).
 //
 // # Bits
 //
 // With the same inputs, group, method, implementation and options the result has the same bits on every replica and
 // every run. With Options.Reproducible it has the same bits with every method, on every transport
-// (docs/determinism.md). Of the method native that is for the transport's engine to say (docs/mpi.md).
+// (docs/design/determinism.md). Of the method native that is for the transport's engine to say (docs/design/mpi.md).
 //
 // # Further
 //
 // Pages named docs/*.md are in the repository of this module. A schedule (package [gogcl.dev/methods]) meets bytes in
 // gcl/internal/carry, whose doc.go has the words for parts of buffers, with drawings. The one algorithm there is direct
-// on peer memory, which needs no schedule (docs/peer-memory.md). docs/architecture.md is the map, and docs/from.md has
-// the names of other libraries beside those here.
+// on peer memory, which needs no schedule (docs/design/peer-memory.md). docs/design/architecture.md is the map, and
+// docs/design/from.md has the names of other libraries beside those here.
 package gcl

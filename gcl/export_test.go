@@ -157,7 +157,7 @@ func OpenDups(c *Comm) int { return len(c.conn.root().others) }
 // PlansOf counts what the replicas of a process share of plans: sets, and the plans in them.
 func PlansOf(shared *sync.Map) (sets, plans int) { return rounds.Count(shared) }
 
-// OptionsTable is the table in docs/options.md.
+// OptionsTable is the table in docs/design/options.md.
 func OptionsTable() string {
 	var b strings.Builder
 	b.WriteString("| key | values | field of `gcl.Options` | what it does |\n|---|---|---|---|\n")

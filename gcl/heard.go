@@ -10,8 +10,8 @@ import (
 
 // Collectives with a root alone can succeed on one member while another is in a different call: nothing comes back to
 // who has sent its part, as the root of a broadcast or a leaf of a reduce, nor from the end of a chain to its middle.
-// On peer memory the transport knows how far each member is (see docs/peer-memory.md). By messages nobody does but the
-// flight recorders, and those of other processes have to be asked.
+// On peer memory the transport knows how far each member is (see docs/design/peer-memory.md). By messages nobody does
+// but the flight recorders, and those of other processes have to be asked.
 
 // closeTime is how long Close waits for members that have not had the last call with a root by messages, unless a call
 // that needs all members has followed it. Once a Close has waited for so long in vain no other waits: it may be one

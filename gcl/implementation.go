@@ -26,9 +26,9 @@ const (
 
 	// Hybrid is Syncful among the members of a group in one link domain (see WithTopology) and Syncless between
 	// domains: an all-reduce is a reduce-scatter inside, an all-reduce across and an all-gather inside, and the others
-	// correspondingly, see docs/hybrid.md. Every domain must hold equally many members. Of a group inside one domain,
-	// and among the IPUs of a replica, it is Syncful; of a group with a member in each domain Syncless. Reproducible
-	// reductions, and calls on several tensors, go the way that AutoImplementation takes.
+	// correspondingly, see docs/design/hybrid.md. Every domain must hold equally many members. Of a group inside one
+	// domain, and among the IPUs of a replica, it is Syncful; of a group with a member in each domain Syncless.
+	// Reproducible reductions, and calls on several tensors, go the way that AutoImplementation takes.
 	Hybrid Implementation = Implementation(route.Hybrid)
 )
 

@@ -16,7 +16,7 @@ import (
 
 // MaxIPUs bounds the IPUs of one replica, and so the rows of a collective within it. The memory of their network grows
 // with the square of their number: 111 MB are kept for 256 by messages, where 1,024 would keep 1.8 GB
-// (docs/within-replica.md).
+// (docs/design/within-replica.md).
 const MaxIPUs = 256
 
 // ipus is the IPUs of one replica: workers with memory of their own, on a network of their own that is a ladder. Each

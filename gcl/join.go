@@ -29,7 +29,8 @@ type JoinConfig struct {
 
 	// Transport is what connects the replicas: "tcp", "unix", "mpi" or "auto". auto is unix sockets between processes
 	// of one host and TCP between hosts; but a program that has been built with the tag mpi, and that an MPI launcher
-	// has started, goes over MPI, where Job and Insecure mean nothing: see docs/mpi.md. "": GCL_TRANSPORT, or "auto".
+	// has started, goes over MPI, where Job and Insecure mean nothing: see docs/design/mpi.md. "": GCL_TRANSPORT, or
+	// "auto".
 	Transport string
 
 	// Interface says which addresses of this host the others are told: names of interfaces ("eth,ib": what begins with
@@ -51,7 +52,7 @@ type JoinConfig struct {
 	// TLS encrypts all connections, by TLS 1.3, and has both sides of each verify the other's certificate. It needs a
 	// certificate that is good for servers and clients, and in RootCAs or ClientCAs the authority of the others'.
 	// Without ServerName the names in certificates are not compared, since replicas are dialed at addresses: each
-	// certificate of the authority may be any replica. See docs/security.md. Nil: no encryption.
+	// certificate of the authority may be any replica. See docs/design/security.md. Nil: no encryption.
 	TLS *tls.Config
 
 	Checksum Checksum

@@ -11,8 +11,8 @@ import (
 // This file holds the collectives on several slices of one type that GCL has; of other collectives a Batch serves. All
 // ranks give slices of the same lengths in the same order, which may be empty. A destination is its own input, where
 // the collective on one slice allows that, or apart from all inputs and destinations. Nothing but destinations is
-// changed, and what they hold after an error is unspecified. One set of messages serves all slices: docs/many.md says
-// how. With a method named in Options, or with Options.Reproducible, the results have the bits of a call for each.
+// changed, and what they hold after an error is unspecified. One set of messages serves all slices: docs/design/many.md
+// says how. With a method named in Options, or with Options.Reproducible, the results have the bits of a call for each.
 
 // doSlices carries out a collective on several slices.
 func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T,

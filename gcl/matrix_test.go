@@ -12,7 +12,7 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// The axes of the tests against package oracle, apart where no code depends on both: see docs/testing.md.
+// The axes of the tests against package oracle, apart where no code depends on both: see docs/design/testing.md.
 
 // full multiplies the axes: every element type and operator by every method, implementation, group size and length.
 var full = flag.Bool("full", false, "multiply the axes of the tests")

@@ -10,7 +10,7 @@ import (
 )
 
 // optionRow is one option by one of its keys. ParseOptions, Options.Map, the checks and their errors, the fingerprint
-// of calls and the table in docs/options.md are made of the rows.
+// of calls and the table in docs/design/options.md are made of the rows.
 type optionRow struct {
 	key     string // of ParseOptions
 	field   string // of Options
@@ -26,8 +26,8 @@ type optionRow struct {
 	// compared is the option as the processes of a job compare it; nil: by its text.
 	compared func(o *Options) string
 
-	fieldNote string // follows the field in docs/options.md
-	does      string // the last column of docs/options.md
+	fieldNote string // follows the field in docs/design/options.md
+	does      string // the last column of docs/design/options.md
 }
 
 // optionRows lists the options: GCL's in the order of its documentation, then ours. A new option is a field of Options

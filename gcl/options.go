@@ -19,7 +19,7 @@ type Options struct {
 	// The members agree on each call first, since an engine compares nothing. A reduction of 16-bit floats, parts that
 	// are not equal, and counts of an all-to-all are errors before anything is sent. Of several tensors each is a call
 	// of the engine. A Barrier goes by messages. How floats are combined is up to the engine, also what Min and Max
-	// make of a NaN: docs/mpi.md.
+	// make of a NaN: docs/design/mpi.md.
 	//
 	// A method may be the program's own: see methods.Register and WithMethod.
 	Method methods.Method
@@ -59,7 +59,7 @@ type Options struct {
 	// StageFragments has every input copied into memory of the connection first, instead of sending and reducing it
 	// from where it lies: for a schedule with its fragments in order, each at the beginning of a cache line; in one
 	// pass over peer memory, and within a replica, as it is. What a small call publishes is a copy in any case. It is
-	// GCL's syncful.useOptimisedLayout turned off, and costs memory: docs/gcl.md.
+	// GCL's syncful.useOptimisedLayout turned off, and costs memory: docs/design/gcl.md.
 	StageFragments bool
 
 	// MaxBroadcastSize is up to which group size x bytes an all-reduce with Method Auto takes broadcast, as long as the
@@ -71,7 +71,7 @@ type Options struct {
 	// far as Implementation leaves it open. nil is the table of the machine and of what connects the replicas, if there
 	// is one, as in methods.RulesOn. Where no rule fits Auto goes by links, as with an empty table, &methods.Rules{}.
 	// MaxBroadcastSize goes before the table. gcltune measures and writes one; in the text form of options it is
-	// the name of a file: docs/tuning.md.
+	// the name of a file: docs/design/tuning.md.
 	Tuning *methods.Rules
 
 	// CacheBytes is the size of the last-level cache; 0 is what the machine says, 32 MiB where it says nothing. Where

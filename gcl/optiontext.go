@@ -34,8 +34,8 @@ import (
 //
 // A key that is not there leaves its option at the default. Any other key or value is an *OptionError, which names the
 // closest and lists those that there are. Both keys for the implementation may be given if they agree. The first use of
-// useSynclessCollectives in a process logs a warning by package slog. Options.Map is the inverse; docs/options.md says
-// what each option does.
+// useSynclessCollectives in a process logs a warning by package slog. Options.Map is the inverse;
+// docs/design/options.md says what each option does.
 //
 // # Environment
 //

@@ -306,9 +306,10 @@ func TestTraceHasNoText(t *testing.T) {
 	}
 }
 
-// The table in docs/options.md is made here. After a change: go test ./gcl -run TestOptionsPage -update, and read it.
+// The table in docs/design/options.md is made here. After a change: go test ./gcl -run TestOptionsPage -update, and
+// read it.
 func TestOptionsPage(t *testing.T) {
-	const file, begin, end = "../docs/options.md", "<!-- table: begin -->\n", "<!-- table: end -->\n"
+	const file, begin, end = "../docs/design/options.md", "<!-- table: begin -->\n", "<!-- table: end -->\n"
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ type optionValue interface {
 	// wants says what is wrong with a text that set refuses, and what would be right.
 	wants(text string) string
 
-	// list is what docs/options.md says of the values.
+	// list is what docs/design/options.md says of the values.
 	list() string
 }
 
@@ -37,7 +37,7 @@ func wantOne(word string, words []string) string {
 type name[T any] struct {
 	name  string
 	value T
-	note  string // follows the name in docs/options.md
+	note  string // follows the name in docs/design/options.md
 }
 
 // named lists values by their own names.

@@ -501,7 +501,7 @@ func (p *gradientProgram) loss(t *testing.T, got map[*ir.Stream]*tensor.Tensor) 
 //
 // In one program of a thousand no gradient need flow: where numbers grow all the same, every tanh is 1.
 //
-// A program has no error but where it has a form that docs/ir.md lists as one without a gradient.
+// A program has no error but where it has a form that docs/design/ir.md lists as one without a gradient.
 func TestRandomGradients(t *testing.T) {
 	const h = 1.0 / (1 << 11)
 	type count struct{ programs, gradients int }

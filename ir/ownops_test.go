@@ -1,6 +1,6 @@
 package ir_test
 
-// docs/ownops.md has the operations of this file, word for word: TestOwnOpsPage.
+// docs/design/ownops.md has the operations of this file, word for word: TestOwnOpsPage.
 
 import (
 	"bytes"
@@ -147,7 +147,7 @@ func (o dropoutOp) Gradient(b *ir.Backward) []*ir.Tensor {
 
 // TestOwnOpsPage looks for every block of the page in this file.
 func TestOwnOpsPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/ownops.md")
+	page, err := os.ReadFile("../docs/design/ownops.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +159,11 @@ func TestOwnOpsPage(t *testing.T) {
 	for i, b := range blocks {
 		code, _, closed := strings.Cut(b, "```")
 		if !closed || !strings.Contains(string(own), code) {
-			t.Errorf("block %d of docs/ownops.md is not in ir/ownops_test.go:\n%s", i, code)
+			t.Errorf("block %d of docs/design/ownops.md is not in ir/ownops_test.go:\n%s", i, code)
 		}
 	}
 	if len(blocks) < 3 {
-		t.Errorf("%d blocks in docs/ownops.md, want one of each operation", len(blocks))
+		t.Errorf("%d blocks in docs/design/ownops.md, want one of each operation", len(blocks))
 	}
 }
 

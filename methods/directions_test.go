@@ -8,7 +8,7 @@ import (
 )
 
 // twoRings are two rings over k ranks, 5 or more, without a common edge: in rank order, and by the rule of
-// docs/rings.md.
+// docs/design/rings.md.
 func twoRings(k int) (ring, second []int) {
 	ring = inOrder(k)
 	if k%2 == 1 {

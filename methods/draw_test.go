@@ -132,7 +132,7 @@ func TestPicturesInComments(t *testing.T) {
 	}
 }
 
-// TestPictureInDocs checks the drawing in docs/schedules.md.
+// TestPictureInDocs checks the drawing in docs/design/schedules.md.
 func TestPictureInDocs(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "schedules.md"))
 	if err != nil {
@@ -140,7 +140,7 @@ func TestPictureInDocs(t *testing.T) {
 	}
 	picture := drawn(t, "meet_in_middle_ring reduce-scatter 6").Shape()
 	if !strings.Contains(string(text), "```\n"+picture+"```\n") {
-		t.Errorf("docs/schedules.md does not hold this picture:\n%s", picture)
+		t.Errorf("docs/design/schedules.md does not hold this picture:\n%s", picture)
 	}
 }
 

@@ -54,10 +54,10 @@ func TestEveryDrawingIsRead(t *testing.T) {
 	}
 }
 
-// TestTextInDocs reads the text in docs/schedules.md and proves it.
+// TestTextInDocs reads the text in docs/design/schedules.md and proves it.
 func TestTextInDocs(t *testing.T) {
 	t.Parallel()
-	docs, err := os.ReadFile("../docs/schedules.md")
+	docs, err := os.ReadFile("../docs/design/schedules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTextInDocs(t *testing.T) {
 	_, rest, _ = strings.Cut(rest, "```\n")
 	text, _, found := strings.Cut(rest, "```\n")
 	if !found {
-		t.Fatal("docs/schedules.md has no text")
+		t.Fatal("docs/design/schedules.md has no text")
 	}
 	s, err := schedule.Parse([]byte(text))
 	if err != nil {

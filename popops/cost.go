@@ -46,8 +46,8 @@ func (h *how) part(c *rowCall, w int) part {
 	return p
 }
 
-// The constants of the cost model: seconds, on the machine of docs/popops.md (two cores of an AMD EPYC, AVX-512).
-// BenchmarkMultiSlice and BenchmarkMultiUpdateAdd give them.
+// The constants of the cost model: seconds, on the machine of docs/design/popops.md (two cores of an AMD EPYC,
+// AVX-512). BenchmarkMultiSlice and BenchmarkMultiUpdateAdd give them.
 const (
 	// lookUpSeconds is what a look-up takes beside its bytes: to be found and begun.
 	lookUpSeconds = 6e-9

@@ -11,8 +11,8 @@
 //	err := popops.MultiSliceInto(rows, table, offsets, []int{0}, []int{1}, plan, popops.Options{})
 //	err = popops.MultiUpdateAdd(table, grads, offsets, rate, []int{0}, []int{1}, plan, popops.Options{})
 //
-// It is the DynamicSlice interface of poplibs: docs/popops.md has each of its functions by name. The package knows
-// tensors and element-wise loops, and nothing of replicas or programs.
+// It is the DynamicSlice interface of poplibs: docs/design/popops.md has each of its functions by name. The package
+// knows tensors and element-wise loops, and nothing of replicas or programs.
 //
 // # Parameters
 //

@@ -32,8 +32,8 @@
 //
 //   - Replica ids and IPU ids count through all domains. Ranks are places in a group: a ring is a permutation of ranks.
 //   - A ring exists for any members. It is worth its name, every hop a direct link, where [Topology.Rings] says so.
-//   - Two rings for the quad-directional method share no physical link where [Rings.Disjoint] says so. docs/rings.md
-//     tells why that is impossible for fewer than five members of a clique.
+//   - Two rings for the quad-directional method share no physical link where [Rings.Disjoint] says so.
+//     docs/design/rings.md tells why that is impossible for fewer than five members of a clique.
 //   - A question about a replica, an IPU or a domain that does not exist is answered with no link, -1 or an empty
 //     range.
 package topology

@@ -10,12 +10,13 @@ import (
 	"gogcl.dev/topology"
 )
 
-var update = flag.Bool("update", false, "write the table in docs/rings.md anew")
+var update = flag.Bool("update", false, "write the table in docs/design/rings.md anew")
 
-// The table in docs/rings.md is made here. After a change: go test ./topology -run TestDocsTable -update, and read it.
+// The table in docs/design/rings.md is made here. After a change: go test ./topology -run TestDocsTable -update, and
+// read it.
 func TestDocsTable(t *testing.T) {
 	t.Parallel()
-	const file, begin, end = "../docs/rings.md", "<!-- table: begin -->\n", "<!-- table: end -->\n"
+	const file, begin, end = "../docs/design/rings.md", "<!-- table: begin -->\n", "<!-- table: end -->\n"
 	var table strings.Builder
 	fmt.Fprintf(&table, "| machine | ring | first | second | disjoint |\n|---|---|---|---|---|\n")
 	var machines []topology.Topology

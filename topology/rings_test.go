@@ -167,7 +167,7 @@ func hamiltonianCycles(n int) [][]int {
 	return cycles
 }
 
-// What docs/rings.md claims: below five no pair of cycles does without a common edge, from five on there is one.
+// What docs/design/rings.md claims: below five no pair of cycles does without a common edge, from five on there is one.
 func TestDisjointCyclesExist(t *testing.T) {
 	t.Parallel()
 	for n := 2; n <= 7; n++ {

@@ -80,14 +80,15 @@
 //
 // # Methods that do some collectives only
 //
-// -method takes the names of the gallery (docs/methods.md), and that of a method which the program has registered
-// (methods.Register): in a clone, a file beside those of this command that does so. A collective that the method does
-// not do is not measured, and a line on standard error says why; where nothing is left to measure the exit code is 1.
+// -method takes the names of the gallery (docs/design/methods.md), and that of a method which the program has
+// registered (methods.Register): in a clone, a file beside those of this command that does so. A collective that the
+// method does not do is not measured, and a line on standard error says why; where nothing is left to measure the exit
+// code is 1.
 //
 // # Options, memory, exit code
 //
-// The environment variable GCL_OPTIONS (docs/options.md) overrides -method, -implementation and -reproducible, and
-// sets what there is no flag for. The table says so, and has the method and implementation that were measured; -svg
+// The environment variable GCL_OPTIONS (docs/design/options.md) overrides -method, -implementation and -reproducible,
+// and sets what there is no flag for. The table says so, and has the method and implementation that were measured; -svg
 // draws only those that were asked for.
 //
 // Before anything is measured the system is asked for the buffers of the largest size, two for each replica on this

@@ -10,7 +10,7 @@
 // A schedule comes from a file, or from a method by name:
 //
 //	FILE                   the text that schedule.Schedule.String draws, or the XML of msccl-tools
-//	-method NAME           a method of package methods, or of its gallery (docs/methods.md), such as pat:
+//	-method NAME           a method of package methods, or of its gallery (docs/design/methods.md), such as pat:
 //	                       -method clockwise_ring -collective all-reduce -n 8
 //
 // The form of a file shows in its first letter: XML begins with "<".

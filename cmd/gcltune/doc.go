@@ -1,6 +1,6 @@
 // Command gcltune measures rules by which auto chooses a method, and says how good its choices are.
 //
-//	go run ./cmd/gcltune -transport tcp -table tcp.txt     measures, and writes a table of rules (docs/tuning.md)
+//	go run ./cmd/gcltune -transport tcp -table tcp.txt     measures, and writes a table of rules (docs/design/tuning.md)
 //	go run ./cmd/gcltune -transport tcp -samples a.jsonl   measures, and writes all times
 //	go run ./cmd/gcltune -from a.jsonl,b.jsonl -table t    makes a table of them: of several machines what gains on each
 //	go run ./cmd/gcltune -transport tcp                    compares auto with each method and implementation

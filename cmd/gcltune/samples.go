@@ -52,7 +52,7 @@ func (o *origin) heading() string {
 	if o.Passes > 1 {
 		medians = fmt.Sprintf("Medians of up to %d passes", o.Passes)
 	}
-	return fmt.Sprintf("# %s\n# %s, %s, transport %s, gogcl.dev %s\n# %s, %s %s. docs/tuning.md says how the methods were "+
+	return fmt.Sprintf("# %s\n# %s, %s, transport %s, gogcl.dev %s\n# %s, %s %s. docs/design/tuning.md says how the methods were "+
 		"chosen.\n", asComment(o.Settings), asComment(o.where()), asComment(o.Date), asComment(o.Transport),
 		asComment(o.Version), medians, asComment(o.Operator), asComment(o.DType))
 }

@@ -37,10 +37,10 @@ func TestSeveral(t *testing.T) {
 	const heading = `# What is 1.3 times as fast as what auto takes without a rule, and by more than the spread, on each machine.
 # gcltune
 # fast, 2026-11-26T00:00:00Z, transport tcp, gogcl.dev v1
-# Medians of up to 3 passes, ADD float32. docs/tuning.md says how the methods were chosen.
+# Medians of up to 3 passes, ADD float32. docs/design/tuning.md says how the methods were chosen.
 # gcltune
 # slow, 2026-11-26T00:00:00Z, transport tcp, gogcl.dev v1
-# Medians of up to 3 passes, ADD float32. docs/tuning.md says how the methods were chosen.
+# Medians of up to 3 passes, ADD float32. docs/design/tuning.md says how the methods were chosen.
 #
 `
 	const want = heading + `all-reduce  4-8  1KiB  broadcast  1 KiB: 5.00 us, recursive_doubling 10.00 on fast; ` +

@@ -103,7 +103,7 @@ func usage(w io.Writer) {
 
 In -passes passes each method and implementation is measured at each point: among goroutines Syncless and Syncful, if
 no -implementation is given. What is far behind the fastest is measured once. It ends at about -limit; the file of
--table is replaced then, or left as it was. docs/tuning.md says how to read and edit a table.
+-table is replaced then, or left as it was. docs/design/tuning.md says how to read and edit a table.
 
 size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. The short flags
 are those of nccl-tests.

@@ -312,7 +312,7 @@ func (x *scenario) judge(texts map[string]string) string {
 func maybeNoEffect(what string) bool { return what == "method" || what == "rules" }
 
 // noEffect reports whether the odd options changed nothing, and so nobody had an error. A method that does not do the
-// collective is passed over (docs/tuning.md), and two tables of rules may have a call go the same way.
+// collective is passed over (docs/design/tuning.md), and two tables of rules may have a call go the same way.
 func (x *scenario) noEffect() bool {
 	if !maybeNoEffect(x.what) {
 		return false

@@ -14,7 +14,7 @@
 //	goroutines   the programs of such a job, in one Run           the same
 //	disagree     one call that differs, in this process           a member without ErrMismatch; a text without both calls
 //	jobdisagree  the same by one replica of a job                 a member without ErrMismatch
-//	numerics     sums whose bits depend on their order            bits that are not those of docs/determinism.md
+//	numerics     sums whose bits depend on their order            bits that are not those of docs/design/determinism.md
 //
 // With -jobs it builds gclrun and starts the jobs one after the other. Job k has the seeds after those of job k-1. The
 // last line counts the jobs that failed, by the name of the failure:

@@ -11,7 +11,7 @@ import (
 )
 
 // usualCache is the last-level cache of a machine that does not say what it has. To take a cache for smaller than it is
-// costs more than to take it for larger: docs/peer-memory.md.
+// costs more than to take it for larger: docs/design/peer-memory.md.
 const usualCache = 32 << 20
 
 // LastLevelCache is the size in bytes of the cache of the highest level that processor 0 has, shared with others or

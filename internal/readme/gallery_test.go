@@ -51,13 +51,13 @@ func TestGallery(t *testing.T) {
 			}
 		}
 	}
-	mustHold(t, "docs/methods.md", "gallery", table.String())
+	mustHold(t, "docs/design/methods.md", "gallery", table.String())
 	s, err := methods.DoubleBinaryTree(2).Schedule(methods.Request{Spec: methods.Spec{Collective: schedule.Broadcast,
 		Size: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, "docs/methods.md", "picture", "```\n"+s.Shape()+"```\n")
+	mustHold(t, "docs/design/methods.md", "picture", "```\n"+s.Shape()+"```\n")
 }
 
 // TestGalleryPrices makes the tables of prices on three networks, where the cheapest way of each column is bold.
@@ -104,7 +104,7 @@ func TestGalleryPrices(t *testing.T) {
 			}
 			writePrices(t, &text, network, g.c, g.size, table.ring(g.size))
 		}
-		mustHold(t, "docs/methods.md", table.name, text.String())
+		mustHold(t, "docs/design/methods.md", table.name, text.String())
 	}
 }
 
@@ -168,7 +168,7 @@ func writePrices(t *testing.T, text *strings.Builder, network cost.Network, c sc
 // latencyBytes is what a link of the switch carries while a message goes over two of them.
 const latencyBytes = 25000
 
-// pricesOf prices a schedule of each size on a network that the text of docs/methods.md describes.
+// pricesOf prices a schedule of each size on a network that the text of docs/design/methods.md describes.
 func pricesOf(t *testing.T, network cost.Network, sizes []int64,
 	of func(int64) (*schedule.Schedule, error)) []time.Duration {
 	t.Helper()

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// namedPackages are the packages whose names docs/from.md, docs/gcl.md, docs/ir.md, docs/rts.md and docs/popops.md
-// mention, by the name that they have there.
+// namedPackages are the packages whose names docs/design/from.md, docs/design/gcl.md, docs/design/ir.md,
+// docs/design/rts.md and docs/design/popops.md mention, by the name that they have there.
 var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
 	"schedule": "methods/schedule", "cost": "methods/cost",
@@ -176,20 +176,20 @@ func checkPage(t *testing.T, file, about string, fewestTests, fewestNames int) s
 	return string(page)
 }
 
-// TestGCLPage checks docs/gcl.md.
+// TestGCLPage checks docs/design/gcl.md.
 func TestGCLPage(t *testing.T) {
-	page := checkPage(t, "docs/gcl.md", "gcl", 150, 120)
+	page := checkPage(t, "docs/design/gcl.md", "gcl", 150, 120)
 	// Every collective is on it.
 	for name := range parsePackages(t)["gcl"].exported {
 		if regexp.MustCompile(`^((AllReduce|ReduceScatter|AllGather|AllToAll|Broadcast)(|Many|Tensors|WithinReplica|Mapped)|(Reduce|Gather|Scatter)(|To|InPlace|ManyTo|TensorsTo))$`).MatchString(name) && !strings.Contains(page, "`gcl."+name+"`") {
-			t.Errorf("docs/gcl.md does not mention gcl.%s", name)
+			t.Errorf("docs/design/gcl.md does not mention gcl.%s", name)
 		}
 	}
 }
 
-// TestIRPage checks docs/ir.md.
+// TestIRPage checks docs/design/ir.md.
 func TestIRPage(t *testing.T) {
-	page := checkPage(t, "docs/ir.md", "ir", 100, 90)
+	page := checkPage(t, "docs/design/ir.md", "ir", 100, 90)
 	// What a program is built and run by, and all of package remote but what only a storage deals with, is on it.
 	for of, names := range map[string]*regexp.Regexp{
 		"ir":         regexp.MustCompile(`^(New|NewSession|Autodiff|IdenticalLosses|(Program|Graph|CallInfo|Session)\.\w+)$`),
@@ -201,7 +201,7 @@ func TestIRPage(t *testing.T) {
 			if names.MatchString(name) {
 				found++
 				if !strings.Contains(page, "`"+of+"."+name+"`") {
-					t.Errorf("docs/ir.md does not mention %s.%s", of, name)
+					t.Errorf("docs/design/ir.md does not mention %s.%s", of, name)
 				}
 			}
 		}
@@ -211,9 +211,9 @@ func TestIRPage(t *testing.T) {
 	}
 }
 
-// TestRTSPage checks docs/rts.md: all of package rts is on it.
+// TestRTSPage checks docs/design/rts.md: all of package rts is on it.
 func TestRTSPage(t *testing.T) {
-	page := checkPage(t, "docs/rts.md", "rts", 40, 60)
+	page := checkPage(t, "docs/design/rts.md", "rts", 40, 60)
 	found := 0
 	for name := range parsePackages(t)["rts"].exported {
 		of, member, is := strings.Cut(name, ".")
@@ -223,7 +223,7 @@ func TestRTSPage(t *testing.T) {
 		}
 		found++
 		if !strings.Contains(page, "rts."+name) {
-			t.Errorf("docs/rts.md does not mention rts.%s", name)
+			t.Errorf("docs/design/rts.md does not mention rts.%s", name)
 		}
 	}
 	if found < 20 {
@@ -231,9 +231,9 @@ func TestRTSPage(t *testing.T) {
 	}
 }
 
-// TestPopopsPage checks docs/popops.md: all of package popops is on it but for what a struct holds.
+// TestPopopsPage checks docs/design/popops.md: all of package popops is on it but for what a struct holds.
 func TestPopopsPage(t *testing.T) {
-	page := checkPage(t, "docs/popops.md", "popops", 40, 50)
+	page := checkPage(t, "docs/design/popops.md", "popops", 40, 50)
 	found := 0
 	for name := range parsePackages(t)["popops"].exported {
 		if of, _, member := strings.Cut(name, "."); member && (of == "Mapped" || of == "Interval") {
@@ -241,7 +241,7 @@ func TestPopopsPage(t *testing.T) {
 		}
 		found++
 		if !strings.Contains(page, "`popops."+name+"`") {
-			t.Errorf("docs/popops.md does not mention popops.%s", name)
+			t.Errorf("docs/design/popops.md does not mention popops.%s", name)
 		}
 	}
 	if found < 40 {
@@ -249,10 +249,10 @@ func TestPopopsPage(t *testing.T) {
 	}
 }
 
-// TestFromPage checks docs/from.md: every function of package gcl that carries out a collective across replicas on one
-// slice is on it, and so are all operators but GCL's own.
+// TestFromPage checks docs/design/from.md: every function of package gcl that carries out a collective across replicas
+// on one slice is on it, and so are all operators but GCL's own.
 func TestFromPage(t *testing.T) {
-	page := checkPage(t, "docs/from.md", "gcl", 1, 150)
+	page := checkPage(t, "docs/design/from.md", "gcl", 1, 150)
 	one := regexp.MustCompile(`^(AllReduce|ReduceScatter|AllGather|AllToAll|Broadcast|Reduce|Gather|Scatter)(|To|InPlace)$` +
 		`|^(Add|Mean|Mul|Min|Max|LogicalAnd|LogicalOr)$`)
 	found := 0
@@ -262,7 +262,7 @@ func TestFromPage(t *testing.T) {
 		}
 		found++
 		if !strings.Contains(page, "`gcl."+name+"`") {
-			t.Errorf("docs/from.md does not mention gcl.%s", name)
+			t.Errorf("docs/design/from.md does not mention gcl.%s", name)
 		}
 	}
 	if found < 25 {

@@ -123,14 +123,14 @@ func TestMethods(t *testing.T) {
 		}
 		table.WriteString("\n")
 	}
-	mustHold(t, "docs/schedules.md", "methods", table.String())
+	mustHold(t, "docs/design/schedules.md", "methods", table.String())
 }
 
 // TestPrograms runs the programs, each as a file outside of the module, and compares what they print.
 func TestPrograms(t *testing.T) {
 	for _, c := range []struct{ page, program, output string }{
 		{"README.md", "program", "output"},
-		{"docs/ir.md", "graph", "graph output"},
+		{"docs/design/ir.md", "graph", "graph output"},
 	} {
 		t.Run(c.program, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "main.go")
@@ -208,7 +208,7 @@ func TestImport(t *testing.T) {
 	mustPrint(t, shell(mine, "go run ."), block(t, section(t, "README.md", "output"), ""))
 }
 
-// TestInterop checks that the lines of code in docs/interop.md stand in the examples, one after the other.
+// TestInterop checks that the lines of code in docs/design/interop.md stand in the examples, one after the other.
 func TestInterop(t *testing.T) {
 	examples, err := filepath.Glob(filepath.Join(root, "examples/interop/*_test.go"))
 	if err != nil || len(examples) < 3 {
@@ -223,7 +223,7 @@ func TestInterop(t *testing.T) {
 		}
 		code.WriteString(straight(string(text)))
 	}
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(read(t, "docs/interop.md"), -1)
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(read(t, "docs/design/interop.md"), -1)
 	if len(blocks) != 3 {
 		t.Errorf("%d blocks of code, want one for each library", len(blocks))
 	}
@@ -239,10 +239,8 @@ func TestInterop(t *testing.T) {
 func TestLinks(t *testing.T) {
 	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "bench/README.md",
 		"examples/cluster/README.md"}
-	docs, err := fs.Glob(os.DirFS(root), "docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := pagesIn(t, "docs")
+	docs = append(docs, pagesIn(t, "docs/design")...)
 	link := regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
 	program := regexp.MustCompile("(?s)```go\n.*?```") // what looks like a link in it is a call
 	found, headings := 0, 0
@@ -291,28 +289,33 @@ func anchors(page string) (all []string) {
 	return all
 }
 
-// TestDocsIndex checks that docs/README.md lists every page beside it.
+// pagesIn lists the pages of a directory.
+func pagesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	pages, err := fs.Glob(os.DirFS(root), dir+"/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages in %s, %v", len(pages), dir, err)
+	}
+	return pages
+}
+
+// TestDocsIndex checks that the README.md of docs and of docs/design lists every page beside it.
 func TestDocsIndex(t *testing.T) {
-	index, err := os.ReadFile(filepath.Join(root, "docs/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs, err := fs.Glob(os.DirFS(root), "docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range docs {
-		if name := filepath.Base(page); name != "README.md" && !strings.Contains(string(index), "("+name+")") {
-			t.Errorf("docs/README.md does not list %s", name)
+	for _, dir := range []string{"docs", "docs/design"} {
+		index := read(t, dir+"/README.md")
+		for _, page := range pagesIn(t, dir) {
+			if name := path.Base(page); name != "README.md" && !strings.Contains(index, "("+name+")") {
+				t.Errorf("%s/README.md does not list %s", dir, name)
+			}
 		}
 	}
 }
 
-// TestPackages checks that the table of docs/architecture.md has every package that users may import in its first
-// column, and no other.
+// TestPackages checks that the table of docs/design/architecture.md has every package that users may import in its
+// first column, and no other.
 func TestPackages(t *testing.T) {
 	listed := map[string]bool{}
-	for _, row := range strings.Split(section(t, "docs/architecture.md", "packages"), "\n") {
+	for _, row := range strings.Split(section(t, "docs/design/architecture.md", "packages"), "\n") {
 		if cells := strings.Split(row, "|"); len(cells) > 1 {
 			for _, code := range mentionedCode.FindAllString(cells[1], -1) {
 				listed[strings.Trim(code, "`")] = true
@@ -339,7 +342,7 @@ func TestPackages(t *testing.T) {
 			name = "gogcl.dev"
 		}
 		if !listed[name] {
-			t.Errorf("docs/architecture.md does not list package %s", name)
+			t.Errorf("docs/design/architecture.md does not list package %s", name)
 		}
 		delete(listed, name)
 		return nil
@@ -348,6 +351,6 @@ func TestPackages(t *testing.T) {
 		t.Errorf("%d packages found, %v", packages, err)
 	}
 	for name := range listed {
-		t.Errorf("docs/architecture.md lists package %s, which is not there", name)
+		t.Errorf("docs/design/architecture.md lists package %s, which is not there", name)
 	}
 }

@@ -1,5 +1,5 @@
-// Package thinned has the methods for tests that try all of them with all of something else: docs/testing.md has the
-// rule.
+// Package thinned has the methods for tests that try all of them with all of something else: docs/design/testing.md has
+// the rule.
 package thinned
 
 import (

@@ -58,5 +58,5 @@
 // within milliseconds among tens of replicas, within a second or so among a thousand that all have messages for all.
 //
 // The endpoints also offer [transport.PeerMemory] and [transport.Boards]; how they work, and the one queue that there
-// is, in docs/peer-memory.md.
+// is, in docs/design/peer-memory.md.
 package inproc

@@ -12,7 +12,7 @@ import (
 // A message takes about 1 us, and 8 GB/s where it is long. A copy between the buffers of peers has twice that speed: an
 // all-reduce of 1 MiB over two replicas takes 23 us on peer memory and 47 by messages. Each replica adds 120 ns to a
 // barrier: eight goroutines on two cores meet in 1.0 us. All of it was measured on the two-core machine of
-// docs/determinism.md.
+// docs/design/determinism.md.
 func Link() transport.Link {
 	return transport.Link{
 		Class: transport.MemoryLink, Transport: "inproc", Machine: machine.Name(),

@@ -31,7 +31,8 @@ const spin = 500 * time.Microsecond
 // abortedLimit is how long Close waits for the others to leave before it finalizes MPI, after an abort.
 const abortedLimit = 10 * time.Second
 
-// The links, as gclperf shows them on the machine of docs/performance.md. A network is taken for one of 100 Gbit/s.
+// The links, as gclperf shows them on the machine of docs/design/performance.md. A network is taken for one of 100
+// Gbit/s.
 var (
 	localLink   = transport.Link{Class: transport.EngineLink, Transport: "mpi", Latency: 1000, BytesPerSecond: 5e9}
 	networkLink = transport.Link{Class: transport.NetworkLink, Transport: "mpi", Latency: 3000, BytesPerSecond: 11e9}

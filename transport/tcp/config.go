@@ -29,7 +29,7 @@ const (
 	ChecksumOff
 )
 
-// DefaultSilence is Config.Silence where that is 0. "torture stand" tries shorter ones: docs/processes.md.
+// DefaultSilence is Config.Silence where that is 0. "torture stand" tries shorter ones: docs/design/processes.md.
 const DefaultSilence = 10 * time.Second
 
 // Config says how a replica is connected. All replicas of a job have the same, but for Rank.

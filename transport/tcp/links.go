@@ -24,8 +24,8 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 	return &endpoint{d.(*stream.Lane), e.Table}, nil
 }
 
-// The links, as gclperf shows them on the machine of docs/performance.md: half of a small all-reduce between two, and
-// the speed of one of 16 MiB. A network is taken for one of 10 Gbit/s, in one room.
+// The links, as gclperf shows them on the machine of docs/design/performance.md: half of a small all-reduce between
+// two, and the speed of one of 16 MiB. A network is taken for one of 10 Gbit/s, in one room.
 var (
 	localLink   = transport.Link{Class: transport.SocketLink, Latency: 6 * time.Microsecond, BytesPerSecond: 3e9}
 	networkLink = transport.Link{Class: transport.NetworkLink, Latency: 30 * time.Microsecond, BytesPerSecond: 1.2e9}

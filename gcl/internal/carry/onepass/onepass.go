@@ -224,7 +224,7 @@ func (s *Pass) share(ctx context.Context, mine transport.Memory) error {
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), memory.MaxPieceBytes, s.segment)
 	pieces := (s.total + size - 1) / size
 	s.pieces[0] = max(pieces, min(memory.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
-	// docs/peer-memory.md, "Past the caches"
+	// docs/design/peer-memory.md, "Past the caches"
 	s.large = s.footprint >= s.cache/4*3/n
 	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces[:], s)
 	if s.worked { // hold on to nobody's buffers
