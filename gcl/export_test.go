@@ -20,6 +20,9 @@ import (
 // What tests of peer memory must exceed, in bytes.
 const PieceBytes = memory.MaxPieceBytes
 
+// LookAgain has the next Run look whether its process is one of several.
+func LookAgain() { aloneOnce = sync.Once{} }
+
 // WithoutTables has Auto go by sizes where Options.Tuning has no table, until the function that it returns is called.
 func WithoutTables() (back func()) {
 	before := defaultRules

@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -131,9 +133,9 @@ func RunProcess(ctx context.Context, cfg JoinConfig, body func(context.Context, 
 }
 
 // RunOrJoin is RunProcess where a launcher has started this process as a replica of a job, and else Run of n replicas
-// as goroutines. n is the number of replicas that the program wants. In a job it is 0, for any number, or the size of
-// the job, else it is an error. The program need not know which it is: under "gclrun -n 4", "mpirun -np 4" or by itself
-// it does the same.
+// as goroutines. n is the number of replicas that the program wants. 0 stands for any number: the size of the job, and
+// without a job GOMAXPROCS. Another number than the size of the job is an error. The program need not know which it is:
+// under "gclrun -n 4", "mpirun -np 4" or by itself it does the same.
 func RunOrJoin(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...CommOption) error {
 	if ctx == nil || body == nil {
 		return newError("RunOrJoin needs a context and a body")
@@ -141,6 +143,9 @@ func RunOrJoin(ctx context.Context, n int, body func(context.Context, *Comm) err
 	job, err := launch.Read(os.LookupEnv)
 	switch {
 	case errors.Is(err, launch.ErrNoJob):
+		if n == 0 {
+			n = runtime.GOMAXPROCS(0)
+		}
 		return Run(ctx, n, body, opts...)
 	case err != nil:
 		return errorf("%w", err)
@@ -149,6 +154,18 @@ func RunOrJoin(ctx context.Context, n int, body func(context.Context, *Comm) err
 			"program take any number", n, job.Size, job.Source, n)
 	}
 	return RunProcess(ctx, JoinConfig{}, body, opts...)
+}
+
+// aloneOnce is done when Run has looked whether its process is one of several.
+var aloneOnce sync.Once
+
+// sayAlone logs that Run makes n replicas in this process, where a launcher has started several such processes: as many
+// jobs, which know nothing of each other.
+func sayAlone(n int, lookup func(string) (string, bool)) {
+	if job, err := launch.Read(lookup); err == nil && job.Size > 1 {
+		slog.Warn(fmt.Sprintf("gcl: Run makes a job of %d replicas in this process, and so does each of the %d processes "+
+			"that the launcher has started: call RunOrJoin for one job of %[2]d", n, job.Size), "launcher", job.Source)
+	}
 }
 
 // transport is that of JoinConfig, or of the environment.

@@ -1,14 +1,17 @@
 package gcl_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,6 +266,16 @@ func TestNoJob(t *testing.T) {
 	if slices.Sort(ranks); !slices.Equal(ranks, []int{0, 1, 2}) {
 		t.Errorf("RunOrJoin ran replicas %d", ranks)
 	}
+	var any atomic.Int64
+	if err := gcl.RunOrJoin(context.Background(), 0, func(_ context.Context, c *gcl.Comm) error {
+		any.Add(1)
+		if want := runtime.GOMAXPROCS(0); c.Replicas() != want {
+			return fmt.Errorf("%d replicas, want GOMAXPROCS, %d", c.Replicas(), want)
+		}
+		return nil
+	}); err != nil || any.Load() != int64(runtime.GOMAXPROCS(0)) {
+		t.Errorf("RunOrJoin of any number: %d replicas, %v", any.Load(), err)
+	}
 	t.Setenv("RANK", "0")
 	t.Setenv("WORLD_SIZE", "1")
 	err := gcl.RunOrJoin(context.Background(), 3, func(context.Context, *gcl.Comm) error { return nil })
@@ -276,6 +289,38 @@ func TestNoJob(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Errorf("RunOrJoin in a job of one: %v", err)
+	}
+}
+
+// TestRunUnderALauncher: Run in one of several processes says once that each of them has a job of its own.
+func TestRunUnderALauncher(t *testing.T) {
+	for _, c := range []struct {
+		size string
+		want string
+	}{
+		{"", ""}, {"1", ""},
+		{"4", "Run makes a job of 2 replicas in this process, and so does each of the 4 processes that the launcher has " +
+			"started: call RunOrJoin for one job of 4"},
+	} {
+		t.Run("size="+c.size, func(t *testing.T) {
+			t.Setenv("WORLD_SIZE", c.size)
+			t.Setenv("RANK", map[bool]string{true: "0"}[c.size != ""])
+			gcl.LookAgain()
+			t.Cleanup(gcl.LookAgain)
+			var log bytes.Buffer
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+			t.Cleanup(func() { slog.SetDefault(before) })
+			for range 2 {
+				if err := gcl.Run(t.Context(), 2, func(context.Context, *gcl.Comm) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if text := log.String(); strings.Count(text, "Run makes a job") != min(len(c.want), 1) ||
+				!strings.Contains(text, c.want) {
+				t.Errorf("the log has %q, want %q once", text, c.want)
+			}
+		})
 	}
 }
 

@@ -49,6 +49,18 @@ func FromSlice[T Element](data []T, shape ...int) (*Tensor, error) {
 	return &Tensor{DTypeOf[T](), Shape(shape).Clone(), Bytes(data)}, nil
 }
 
+// MustFromSlice is FromSlice for values and a shape that a program or a test has written down. It panics where
+// FromSlice returns an error, with that error.
+//
+//	x := tensor.MustFromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+func MustFromSlice[T Element](data []T, shape ...int) *Tensor {
+	t, err := FromSlice(data, shape...)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
 // Scalar is a tensor of no dimensions that holds v, in memory of its own.
 func Scalar[T Element](v T) *Tensor {
 	data := zeros(DTypeOf[T]().Size())

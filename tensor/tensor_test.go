@@ -8,6 +8,24 @@ import (
 	"unsafe"
 )
 
+// TestMustFromSlice: it is FromSlice, and panics with its error.
+func TestMustFromSlice(t *testing.T) {
+	want, err := FromSlice([]int32{1, 2, 3, 4, 5, 6}, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := MustFromSlice([]int32{1, 2, 3, 4, 5, 6}, 2, 3); !got.Equal(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	_, err = FromSlice([]int32{1, 2}, 3)
+	defer func() {
+		if p := recover(); p == nil || p.(error).Error() != err.Error() {
+			t.Errorf("panic %v, want %v", p, err)
+		}
+	}()
+	MustFromSlice([]int32{1, 2}, 3)
+}
+
 func TestNew(t *testing.T) {
 	t.Parallel()
 	for _, d := range DTypes() {
