@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
@@ -23,6 +24,18 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 		Group: f.Group, Seq: f.Seq, Collective: schedule.Collective(f.Collective),
 		Operator: Operator(f.Operator), Root: int(int32(f.Root)),
 		DType: tensor.DType(f.DType &^ wire.DTypeMarks), Elements: int(f.Count),
+	}
+	if k.moves != 0 {
+		_, _, e.Seq = wire.MessageOf(f.Seq)
+		e.Collective, e.To, e.From = schedule.Custom, rounds.None, rounds.None
+		e.Message, e.Bytes = true, max(len(k.dst), len(k.src))
+		if k.sent != 0 {
+			e.To = c.group.Members[k.to]
+		}
+		if k.received != 0 {
+			e.From = c.group.Members[k.from]
+		}
+		return e
 	}
 	if f.Collective == wire.Barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true

@@ -33,6 +33,10 @@ type call struct {
 	batch  *Batch      // whose operands the call is on
 	within *withinCall // which is the call
 
+	moves          uint8  // wire.Send, Recv or SendRecv, which is the call; 0: it is another
+	to, from       int    // ranks of the same, or rounds.None
+	sent, received uint64 // the Seq of its messages
+
 	invalid error // if not nil, the call is refused with it
 }
 
@@ -61,6 +65,8 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 		return c.refuse(k, &f, err)
 	case k.within != nil:
 		return c.end(c.performWithin(ctx, k, &f))
+	case k.moves != 0:
+		return c.performMessages(ctx, k, &f)
 	}
 	err = c.caller.Perform(ctx, j, &f)
 	c.conn.alone.Forget()
@@ -80,6 +86,13 @@ func (c *Comm) describe(k *call, f *transport.Call) {
 	case k.within != nil:
 		f.Collective, f.Count = uint8(k.within.collective)|wire.WithinReplica, uint64(k.within.ipus)
 		return
+	case k.moves != 0:
+		f.Collective, f.DType, f.Count = k.moves, uint8(k.dtype), uint64(k.srcLen)
+		if k.moves == wire.Recv {
+			f.Count = uint64(k.dstLen)
+		}
+		f.Group = c.group.ID
+		return
 	case k.executes:
 		if k.invalid == nil {
 			k.alike, k.invalid = c.measure(k)
@@ -92,10 +105,13 @@ func (c *Comm) describe(k *call, f *transport.Call) {
 	f.Group, f.Root, f.Operator, f.Digest = c.group.ID, wire.RootNumber(k.Root), uint8(k.operator), c.digest
 }
 
-// number is the next one of a call's group, or of the calls within the replica.
+// number is the next one of a call's group, or of the calls within the replica, or of messages between two replicas.
 func (c *Comm) number(k *call) uint64 {
-	if k.within != nil {
+	switch {
+	case k.within != nil:
 		return c.conn.withins.Add(1)
+	case k.moves != 0:
+		return c.numberMessages(k)
 	}
 	return c.group.seq.Add(1)
 }
@@ -120,6 +136,8 @@ func (c *Comm) prepare(ctx context.Context, k *call, f *transport.Call) (*job.Jo
 		return k.batch.prepare(f)
 	case k.within != nil:
 		return nil, c.checkWithin(k.within)
+	case k.moves != 0:
+		return nil, c.checkMessages(k)
 	}
 	n, err := 0, error(nil)
 	var given *rounds.Given

@@ -8,6 +8,7 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/carry/job"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/gcl/internal/pack"
@@ -46,6 +47,7 @@ type connection struct {
 	tracing  tracing
 	alone    job.Job    // of the call in progress, if it is on one operand
 	parts    pack.Parts // of the same, if it has counts
+	messages rounds.Messages
 	spares   spares
 	crossing crossing
 

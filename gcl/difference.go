@@ -52,6 +52,8 @@ func (n names) circle(e *transport.DeadlockError) string {
 	}
 	switch {
 	case lead != "":
+	case wire.IsMessage(e.Calls[0].Collective):
+		lead = "messages wait for each other in a circle: want SendRecv, or that one of the replicas receives first"
 	case phases:
 		lead = "members or lists differ of the groups whose phases these are: the calls are alike otherwise"
 	default:
@@ -82,6 +84,9 @@ func hiddenDifference(a, b transport.Call) (what, of string) {
 	}
 	if a.Collective == wire.Execute {
 		shown.Count = b.Count
+	}
+	if wire.IsMessage(a.Collective) || wire.IsMessage(b.Collective) {
+		return "", ""
 	}
 	_, phase := wire.PhaseOf(a.Seq)
 	if _, other := wire.PhaseOf(b.Seq); phase > 0 && other > 0 {
@@ -128,6 +133,13 @@ type aspect struct {
 // aspects are in the order in which they are looked at: what is compared first decides whether the next can be. What is
 // alike in all of them is told by hiddenDifference.
 var aspects = []aspect{
+	{
+		name: "kinds of calls", does: "is in",
+		differ: func(a, b transport.Call) bool {
+			return wire.IsMessage(a.Collective) != wire.IsMessage(b.Collective)
+		},
+		of: func(_ names, _ int, c transport.Call) string { return wire.Name(c) },
+	},
 	{
 		name: "phases", does: "is in",
 		differ: func(a, b transport.Call) bool { return phaseOf(a) != phaseOf(b) },

@@ -21,7 +21,13 @@ func explain(err error) string { return names{}.explain(err) }
 func (n names) describe(replica int, c transport.Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s (", wire.Name(c), wire.Quote(flight.Names(n).Of(replica, c)))
-	if c.Collective != wire.Barrier {
+	switch {
+	case c.Collective == wire.Barrier:
+	case wire.IsMessage(c.Collective):
+		if c.Seq != 0 {
+			fmt.Fprintf(&b, "%s, ", describeData(c))
+		}
+	default:
 		fmt.Fprintf(&b, "%s, %v, ", describeData(c), how(c))
 	}
 	if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
@@ -35,7 +41,7 @@ func (n names) describe(replica int, c transport.Call) string {
 // replica's call.
 func isCall(c transport.Call) bool {
 	dtype := tensor.DType(c.DType &^ wire.DTypeMarks)
-	return c.Collective <= wire.Execute && c.Operator < uint8(numOperators) && (dtype == 0 || dtype.Valid())
+	return c.Collective <= wire.SendRecv && c.Operator < uint8(numOperators) && (dtype == 0 || dtype.Valid())
 }
 
 // describeData spells out what a call works on: "ADD float32 x 1024".

@@ -76,7 +76,12 @@ func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) st
 	if c.conn.Endpoint.Err() != nil { // else nobody tells anything
 		w = w.Heard(c.conn.flights)
 	}
-	text, missing := w.WaitingFor(c.conn.Flight, c.group.Members, call.Group, call.Seq)
+	members := c.group.Members
+	if wire.IsMessage(call.Collective) {
+		from, to, _ := wire.MessageOf(call.Seq)
+		members = []int{from, to}
+	}
+	text, missing := w.WaitingFor(c.conn.Flight, members, call.Group, call.Seq)
 	if abort != nil && !missing { // perhaps it is this replica that has come too late
 		return ""
 	}

@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"gogcl.dev/commgroup"
@@ -180,4 +181,7 @@ type membership struct {
 	uneven string         // why the group has no split, if it has none
 	lists  string         // the layout's text form, if no size and stride say it
 	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+
+	once    sync.Once
+	counted messages // made by once
 }

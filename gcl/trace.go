@@ -51,7 +51,7 @@ type TraceCall struct {
 	Connection int    // 0 is the first; Dups count from 1 at each replica
 	Rank, Size int    // in the group
 	Group      uint64 // a number of the group that no other group has
-	Seq        uint64 // calls in this group and connection count from 1; 0 within a replica
+	Seq        uint64 // calls in this group and connection count from 1, messages from one to another too; 0 within a replica
 	IPUs       int    // of a collective within a replica, how many there are, which are not the group's; else 0
 
 	// ConnectionID is the number that the connection has at all replicas; 0 is the first. Connection may differ between
@@ -61,6 +61,8 @@ type TraceCall struct {
 	// Collective is Custom for an Execute, whatever its schedule is of.
 	Collective schedule.Collective
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
+	Message    bool         // it is no collective but a Send, Recv or SendRecv; Collective is Custom
+	To, From   int          // of a Message: replica ids of whom it sends to and receives from, or -1; else 0
 	Operator   Operator     // of a reduction
 	Root       int          // a rank; of collectives without a root 0
 	Tensors    int          // how many a call on several has (Many, Tensors, Mapped, a Batch of 0, 2 or more); else 0
@@ -81,6 +83,18 @@ type TraceCall struct {
 func (c TraceCall) String() string {
 	if c.IPUs > 0 {
 		return wire.NameWithin(c.Collective) + wire.Quote(c.Name)
+	}
+	if c.Message {
+		f := transport.Call{Collective: wire.SendRecv, Seq: wire.MessageSeq(max(c.From, 0), max(c.To, 0), c.Seq)}
+		switch {
+		case c.From < 0:
+			f.Collective = wire.Send
+		case c.To < 0:
+			f.Collective = wire.Recv
+		default:
+			f.Seq = wire.MessageSeq(c.From, c.Replica, c.Seq)
+		}
+		return wire.Name(f) + wire.Quote(c.Name)
 	}
 	number := uint8(c.Collective)
 	if c.Barrier {

@@ -29,6 +29,25 @@ func (w *Work) Wait() error {
 	return w.err
 }
 
+// Done returns a channel that is closed when Wait would return at once, for a select. Of a nil or zero Work it is nil.
+func (w *Work) Done() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.done
+}
+
+// WaitAll waits for all, and returns the first error in their order. Nothing of any is in progress then.
+func WaitAll(works ...*Work) error {
+	var first error
+	for _, w := range works {
+		if err := w.Wait(); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
 // started is a function given to Start. Within it the turn of the connection is its own, and calls on its Comm take
 // turns among themselves.
 type started struct {

@@ -64,7 +64,11 @@ type sessionOptions struct {
 // ctx bounds what the processes tell each other outside of runs: in NewSession, and where packages remote and rts read
 // what several have. A nil Job is none.
 func WithJob(ctx context.Context, j Job) SessionOption {
-	return func(o *sessionOptions) { o.ctx, o.job = ctx, j }
+	return func(o *sessionOptions) {
+		if o.job = j; j != nil {
+			o.ctx = ctx
+		}
+	}
 }
 
 // Own returns the replicas that this process has in the session, in their order: all of them without a Job.
@@ -106,9 +110,9 @@ func (s *Session) replica(id int) *replica {
 	return s.replicas[i]
 }
 
-var errNoContext = errors.New("ir: WithJob needs a context")
+var errNoContext = errors.New("ir: WithJob and collective.WithComm need a context")
 
-// check returns an error if the job is of another size than the program. All processes have it.
+// check returns an error if the job is of another size than the program, or cannot be used.
 func (o *sessionOptions) check(p *Program) error {
 	switch j := o.job; {
 	case j == nil:

@@ -66,6 +66,9 @@ func NewSession(p *Program, options ...SessionOption) (*Session, error) {
 		}
 	}
 	if err := o.check(p); err != nil {
+		if o.job != nil {
+			o.job.Abort(err) // the others may wait
+		}
 		return nil, err
 	}
 	if !o.stepsGiven {

@@ -6,11 +6,11 @@
 //	            replica 0                              replica 1            ...
 //	            rows 0 n 2n ...                        rows 1 n+1 2n+1 ...
 //	each step   which rows it wants ◀─ all-to-all ─▶ which rows it wants    as many places for each pair of replicas
-//	            MultiSlice of its rows                 MultiSlice of its rows
+//	            Slice of its rows                      Slice of its rows
 //	            the rows it wanted  ◀─ all-to-all ─▶ the rows it wanted
 //	            a guess, and gradients                 a guess, and gradients
 //	            gradients of rows   ◀─ all-to-all ─▶ gradients of rows      the gradient of the second all-to-all
-//	            MultiUpdateAdd                         MultiUpdateAdd       gradient descent, of the rows touched only
+//	            UpdateAdd                              UpdateAdd            gradient descent, of the rows touched only
 //	            weights             ◀─ all-reduce ─▶ weights                all that is not the table: Adam
 //
 // A replica asks for a word once a step, however often it needs it. Shapes are fixed, so there are as many places as

@@ -185,7 +185,7 @@ func table() []row {
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "chunks", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc", "internal/kernel"}, modules: []string{xsync}},
 		{pkg: "ir/show", imports: []string{"ir"}},
 		{pkg: "ir/slice", imports: []string{"ir", "ir/ops", "popops", "tensor", "internal/kernel"}},
-		{pkg: "remote", imports: []string{"ir", "chunks", "commgroup", "tensor", "internal/kernel", "internal/osfile"}, modules: []string{xsys}},
+		{pkg: "remote", imports: []string{"ir", "chunks", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/ops", "ir/collective", "ir/slice", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"ir", "commgroup", "tensor", "chunks", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 

@@ -3,6 +3,7 @@ package collective
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
@@ -24,8 +25,8 @@ import (
 // The session does not close c. Close the session first. An error of the session aborts c.
 func WithComm(ctx context.Context, c *gcl.Comm) ir.SessionOption { return ir.WithJob(ctx, Job(c)) }
 
-// Job is the processes that c is of, as a session has them, and package checkpoint for OpenTogether. What it gathers
-// counts as collectives on c.
+// Job is the processes that c is of, as a session has them, and package checkpoint for OpenTogether. c is a Comm of all
+// replicas: one of a group is an error of what uses the job. What the job gathers counts as collectives on c.
 func Job(c *gcl.Comm) ir.Job { return job{c} }
 
 type job struct{ comm *gcl.Comm }
@@ -38,6 +39,9 @@ func (j job) Abort(cause error)     { j.comm.Abort(cause) }
 
 // Gather implements ir.Job.
 func (j job) Gather(ctx context.Context, group commgroup.Group, dst, src []byte) error {
+	if err := j.whole(); err != nil {
+		return err
+	}
 	c, err := j.comm.Group(group)
 	switch {
 	case err != nil:
@@ -46,6 +50,14 @@ func (j job) Gather(ctx context.Context, group commgroup.Group, dst, src []byte)
 		return c.Barrier(ctx)
 	}
 	return gcl.AllGatherTo(ctx, c, dst, src)
+}
+
+// whole is an error unless the Comm is of all replicas.
+func (j job) whole() error {
+	if size, all := j.comm.Size(), j.comm.Replicas(); size != all {
+		return fmt.Errorf("a job by a Comm of %d of %d replicas, want one of all", size, all)
+	}
+	return nil
 }
 
 var errOtherJob = errors.New("the session's Job is not of collective.Job or WithComm, which connect the replicas")

@@ -238,7 +238,22 @@ func TestWithCommErrors(t *testing.T) {
 		{"context", func(_ context.Context, c *gcl.Comm) error {
 			_, err := session(nil, c, newJobProgram(4).Program)
 			return err
-		}, "needs a context"},
+		}, "need a context"},
+		{"context of one", func(ctx context.Context, c *gcl.Comm) error {
+			if c.Replica() == 1 {
+				ctx = nil
+			}
+			_, err := session(ctx, c, newJobProgram(4).Program)
+			return err
+		}, "need a context"},
+		{"a group", func(ctx context.Context, c *gcl.Comm) error {
+			half, err := c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: 2})
+			if err != nil {
+				return err
+			}
+			_, err = session(ctx, half, newJobProgram(4).Program)
+			return err
+		}, "a job by a Comm of 2 of 4 replicas, want one of all"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for r, err := range inJob(t, 4, tt.body) {

@@ -21,7 +21,8 @@ func Cast(t *ir.Tensor, to tensor.DType) *ir.Tensor {
 			return []ir.Spec{{Shape: in[0].Shape, DType: to}}, wrapInput("the result", takes(valueTypes, to))
 		},
 		bind: func(m *ir.Memory) (func() error, error) {
-			return func() error { return tensor.Convert(m.Out[0], m.In[0]) }, nil
+			run := func() error { return tensor.Convert(m.Out[0], m.In[0]) }
+			return run, run() // the first may allocate
 		},
 		back: func(b *ir.Backward) []*ir.Tensor {
 			if from := b.InSpec(0).DType; from.IsFloat() && to.IsFloat() {

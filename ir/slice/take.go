@@ -11,7 +11,8 @@ func (f Form) Slice(t, offsets *ir.Tensor) *ir.Tensor {
 }
 
 // At is the form of single entries of dimension dim of t, and offsets that are known when the program is built, as a
-// constant of shape (n, 1) in t's graph. One out of range is an error of the operations by the form.
+// constant of shape (n, 1) in t's graph. One out of t's range is an error of the operations by the form, on whatever
+// tensor. On one that is smaller, an offset may be out of range as any other.
 //
 //	f, at := slice.At(t, []int{3, 0, 3}, 1)
 //	columns := f.Slice(t, at)

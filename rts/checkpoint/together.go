@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -36,7 +37,10 @@ import (
 // A directory that is not the same on all hosts is an error that says on which host what is missing.
 func OpenTogether(ctx context.Context, dir string, job ir.Job) (*Directory, error) {
 	if ctx == nil || job == nil {
-		return nil, fmt.Errorf("checkpoint: open %s: no context or no Job", dir)
+		return nil, fmt.Errorf("checkpoint: open %s: no context or no Job, want one of collective.Job", dir)
+	}
+	if r, n := job.Replica(), job.Replicas(); n < 1 || r < 0 || r >= n {
+		return nil, fmt.Errorf("checkpoint: open %s: the Job is of replica %d of %d, want 0 to Replicas-1", dir, r, n)
 	}
 	var own *Directory
 	var path string // what replica 0 leaves in the directory until all have seen it
@@ -148,26 +152,41 @@ func tell[T any](ctx context.Context, job ir.Job, body T, failed error) ([]said[
 
 // gather gives all processes what each gives, by replica: first the lengths, and then all padded to the greatest.
 func gather(ctx context.Context, job ir.Job, own []byte) ([][]byte, error) {
-	n, everyone := job.Replicas(), commgroup.Group{}
+	n, me, everyone := job.Replicas(), job.Replica(), commgroup.Group{}
 	lengths := make([]byte, 8*n)
 	err := job.Gather(ctx, everyone, lengths, binary.LittleEndian.AppendUint64(nil, uint64(len(own))))
 	if err != nil {
 		return nil, err
 	}
-	var most uint64
+	length := func(r int) uint64 { return binary.LittleEndian.Uint64(lengths[8*r:]) }
+	most := 0
 	for r := range n {
-		most = max(most, binary.LittleEndian.Uint64(lengths[8*r:]))
+		if length(r) > maxSaid {
+			return nil, fmt.Errorf("replica %d has %d bytes to say, want at most %d", r, length(r), maxSaid)
+		}
+		most = max(most, int(length(r)))
 	}
-	texts := make([]byte, int(most)*n)
-	if err := job.Gather(ctx, everyone, texts, append(own, make([]byte, int(most)-len(own))...)); err != nil {
+	if most < len(own) {
+		return nil, errGather
+	}
+	texts := make([]byte, most*n)
+	if err := job.Gather(ctx, everyone, texts, append(own, make([]byte, most-len(own))...)); err != nil {
 		return nil, err
 	}
 	all := make([][]byte, n)
 	for r := range n {
-		all[r] = texts[r*int(most):][:binary.LittleEndian.Uint64(lengths[8*r:])]
+		all[r] = texts[r*most:][:length(r)]
+	}
+	if !bytes.Equal(all[me], own) {
+		return nil, errGather
 	}
 	return all, nil
 }
+
+// maxSaid is the greatest length of what one process tells: it grows with the number of tensors and of shards.
+const maxSaid = 1 << 30
+
+var errGather = errors.New("the Job's Gather has given other bytes for this process than it was given")
 
 // plan is what a process tells of what it is to save.
 type plan struct {

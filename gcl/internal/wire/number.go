@@ -31,6 +31,38 @@ const ByCounts = 0x40
 // DTypeMarks are the marks beside the type in the DType of a transport.Call.
 const DTypeMarks = ManyTensors | ByCounts
 
+// The numbers of calls that are no collectives, among the collectives in a transport.Call. Message is one message from
+// one replica to another, as its two sides describe it, and in a call without a number any.
+const (
+	Message uint8 = Execute + 1 + iota
+	Send
+	Recv
+	SendRecv
+)
+
+// IsMessage reports whether a collective in a transport.Call is a message or a call that moves one or two.
+func IsMessage(collective uint8) bool { return collective >= Message && collective <= SendRecv }
+
+// The Seq of a message has the mark, then the two replicas, then its number: messages from one replica to another, in
+// one group and on one connection, count from 1.
+const (
+	messageMark  = 1 << 62
+	replicaBits  = 14 // as many replicas as a job may have
+	messageBits  = 34
+	replicaMask  = 1<<replicaBits - 1
+	messageSlots = 1<<messageBits - 1
+)
+
+// MessageSeq is the Seq of the message from one replica to another that has a number.
+func MessageSeq(from, to int, number uint64) uint64 {
+	return messageMark | uint64(from)<<(replicaBits+messageBits) | uint64(to)<<messageBits | number&messageSlots
+}
+
+// MessageOf takes the Seq of a message apart.
+func MessageOf(seq uint64) (from, to int, number uint64) {
+	return int(seq >> (replicaBits + messageBits) & replicaMask), int(seq >> messageBits & replicaMask), seq & messageSlots
+}
+
 // The Seq of a phase has the mark, then the number of the whole call, then that of the phase, counted from 1. So it
 // ascends with the calls, and within a call with its phases, as a transport's history of a group has it.
 const (
@@ -44,7 +76,11 @@ func PhaseSeq(number, phase uint64) uint64 { return phaseMark | number<<phaseBit
 
 // PhaseOf takes a Seq apart. A call that is not a phase of another has phase 0.
 func PhaseOf(seq uint64) (number, phase uint64) {
-	if seq&phaseMark == 0 {
+	switch {
+	case seq&phaseMark != 0:
+	case seq&messageMark != 0:
+		return seq & messageSlots, 0
+	default:
 		return seq, 0
 	}
 	return seq &^ phaseMark >> phaseBits, seq & (1<<phaseBits - 1)

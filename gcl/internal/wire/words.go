@@ -14,7 +14,29 @@ func Name(c transport.Call) string {
 		return NameWithin(schedule.Collective(c.Collective &^ WithinReplica))
 	}
 	number, _ := PhaseOf(c.Seq)
+	if IsMessage(c.Collective) {
+		return messageName(c)
+	}
 	return fmt.Sprintf("%s #%d", CollectiveName(c.Collective), number)
+}
+
+var messageNames = [...]string{"message", "send", "receive", "send and receive"}
+
+// messageName is the name of a message, or of a call that moves one or two: "send #3 to replica 1".
+func messageName(c transport.Call) string {
+	name := CollectiveName(c.Collective)
+	if c.Seq == 0 {
+		return name
+	}
+	from, to, number := MessageOf(c.Seq)
+	name = fmt.Sprintf("%s #%d", name, number)
+	switch c.Collective {
+	case Send:
+		return fmt.Sprintf("%s to replica %d", name, to)
+	case Recv:
+		return fmt.Sprintf("%s from replica %d", name, from)
+	}
+	return fmt.Sprintf("%s from replica %d to replica %d", name, from, to)
 }
 
 // RoundName is the name of a round by its number in a call: "round 4", "barrier before round 4".
@@ -27,8 +49,11 @@ func RoundName(round uint32) string {
 
 // CollectiveName is the name of a collective by its number in a call.
 func CollectiveName(c uint8) string {
-	if c == Execute {
+	switch {
+	case c == Execute:
 		return "execute"
+	case IsMessage(c):
+		return messageNames[c-Message]
 	}
 	return schedule.Collective(c).String()
 }

@@ -19,6 +19,8 @@ type Runner struct {
 	bases   []uint32    // tags of the first segments of one fold's messages
 	tags    [][2]uint32 // by replica: of the next transfer to it and from it, in the batch that is being made
 	scratch []byte      // slots of schedules
+
+	heads [2][headBytes]byte // of Messages: the one sent, and the one received
 }
 
 // NewRunner makes the runner of an endpoint.
