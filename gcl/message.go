@@ -18,8 +18,8 @@ import (
 //
 // Messages from one rank to another, in one group and on one connection, are matched in the order in which both sides
 // call; there are no tags. Each carries its dtype, its length and its number: where the receiver expects another, both
-// get ErrMismatch, the sender from its next call if it has returned. A call with bad arguments takes a number too. Calls
-// take the connection's turn, as collectives do, and go before or after those of their replica in program order.
+// get ErrMismatch, the sender from its next call if it has returned. A call with bad arguments takes a number too.
+// Calls take the connection's turn, as collectives do, and go before or after those of their replica in program order.
 //
 // Two ranks that both send to each other first may wait for each other: that is an error on both, ErrMismatch, and no
 // hang, or it succeeds, as the transport has room. [SendRecv] does both at once. A rank does not send to itself but by

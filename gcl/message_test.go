@@ -87,7 +87,8 @@ func TestExchange(t *testing.T) {
 					mine, theirs = theirs, mine
 				}
 				dst := make([]int32, theirs)
-				if err := gcl.SendRecv(ctx, c, messageOf[int32](c.Rank(), peer, number, mine), peer, dst, peer); err != nil {
+				data := messageOf[int32](c.Rank(), peer, number, mine)
+				if err := gcl.SendRecv(ctx, c, data, peer, dst, peer); err != nil {
 					return err
 				}
 				if !slices.Equal(dst, messageOf[int32](peer, c.Rank(), number, theirs)) {
@@ -142,7 +143,8 @@ func TestRandomMessages(t *testing.T) {
 						}
 					case e.kind == 3: // a shift by from
 						to, from := (r+e.from)%n, (r+n-e.from)%n
-						if err := gcl.SendRecv(ctx, c, messageOf[int32](r, to, i, e.length), to, dst, from); err != nil {
+						data := messageOf[int32](r, to, i, e.length)
+						if err := gcl.SendRecv(ctx, c, data, to, dst, from); err != nil {
 							return err
 						}
 						if !slices.Equal(dst, messageOf[int32](from, r, i, e.length)) {
@@ -227,11 +229,11 @@ func TestMessageMismatch(t *testing.T) {
 				n := 4
 				var errs [4]error
 				_ = gcl.Run(t.Context(), n, func(ctx context.Context, c *gcl.Comm) error {
-					if c.Rank() >= 2 {
-						return errors.Join(c.Barrier(ctx), c.Barrier(ctx), c.Barrier(ctx)) // to which the others come, too
+					if c.Rank() >= 2 { // the others come to these, too
+						return errors.Join(c.Barrier(ctx), c.Barrier(ctx), c.Barrier(ctx))
 					}
 					err := tt.on[c.Rank()](ctx, c)
-					for i := 0; i < 3 && err == nil; i++ { // the first may end before the other has found what is wrong
+					for i := 0; i < 3 && err == nil; i++ { // the first may end before the other finds it
 						err = c.Barrier(ctx)
 					}
 					errs[c.Rank()] = err
@@ -328,9 +330,11 @@ func TestMessageEnds(t *testing.T) {
 				defer cancel()
 				return gcl.Recv(ctx, c, make([]float32, 4), 1)
 			})
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "receive #1 from replica 1") ||
-				!strings.Contains(err.Error(), "waiting for replica 1, which") || strings.Contains(err.Error(), "replica 2") {
-				t.Error(err)
+			for _, words := range []string{"receive #1 from replica 1", "waiting for replica 1, which"} {
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), words) ||
+					strings.Contains(err.Error(), "replica 2") {
+					t.Errorf("error %v, want a deadline's with %q, and nothing of replica 2", err, words)
+				}
 			}
 		})
 	})
@@ -513,7 +517,8 @@ func TestMessageAllocations(t *testing.T) {
 func TestMessagesOfHalves(t *testing.T) {
 	if err := gcl.Run(t.Context(), 2, func(ctx context.Context, c *gcl.Comm) error {
 		if c.Rank() == 0 {
-			return errors.Join(gcl.Send(ctx, c, []tensor.Float16{0x3c01, 0x7e01}, 1), gcl.Send(ctx, c, []bool{true, false}, 1))
+			return errors.Join(gcl.Send(ctx, c, []tensor.Float16{0x3c01, 0x7e01}, 1),
+				gcl.Send(ctx, c, []bool{true, false}, 1))
 		}
 		halves, bools := make([]tensor.Float16, 2), make([]bool, 2)
 		err := errors.Join(gcl.Recv(ctx, c, halves, 0), gcl.Recv(ctx, c, bools, 0))

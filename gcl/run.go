@@ -97,8 +97,8 @@ func (c *config) place(e transport.Endpoint) (err error) {
 // while others wait for it in a collective gives them a *PeerError. Functions given to Start are waited for, and the
 // Comms are closed.
 //
-// Every process that calls Run has a job of its own. In one of several processes of a launcher the first Run logs that
-// by package slog: [RunOrJoin] makes one job of them.
+// Every process that calls Run has a job of its own. In one of several processes of a launcher the first Run of several
+// replicas logs that by package slog: [RunOrJoin] makes one job of them.
 func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...CommOption) error {
 	if ctx == nil || body == nil {
 		return newError("Run needs a context and a body")
@@ -107,7 +107,9 @@ func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, op
 	if err != nil {
 		return err
 	}
-	aloneOnce.Do(func() { sayAlone(n, os.LookupEnv) })
+	if n > 1 {
+		aloneOnce.Do(func() { sayAlone(n, os.LookupEnv) })
+	}
 	comms, err := cfg.open(n)
 	if err != nil {
 		return err

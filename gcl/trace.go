@@ -51,7 +51,7 @@ type TraceCall struct {
 	Connection int    // 0 is the first; Dups count from 1 at each replica
 	Rank, Size int    // in the group
 	Group      uint64 // a number of the group that no other group has
-	Seq        uint64 // calls in this group and connection count from 1, messages from one to another too; 0 within a replica
+	Seq        uint64 // calls in this group and connection count from 1, and messages of a pair; 0 within a replica
 	IPUs       int    // of a collective within a replica, how many there are, which are not the group's; else 0
 
 	// ConnectionID is the number that the connection has at all replicas; 0 is the first. Connection may differ between

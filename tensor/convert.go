@@ -16,7 +16,8 @@ import (
 //	bool to number       1 for true, 0 for false
 //	number to bool       true unless 0; NaN is true
 //
-// It allocates nothing in steady state, but for more than 64 calls at once. Errors: a tensor that is nil or the zero Tensor, and shapes that differ.
+// It allocates nothing in steady state, but for more than 64 calls at once. Errors: a tensor that is nil or the zero
+// Tensor, and shapes that differ.
 func Convert(dst, src *Tensor) error {
 	if err := checkConvert(dst, src); err != nil {
 		return err

@@ -51,7 +51,7 @@ func row(s *settings, c measure.Collective, p measure.Place, seen []measurement)
 		return measure.FormatSize(int(v))
 	}}
 	times := plot.Panel{Title: what + ": time", X: x,
-		Y: plot.Axis{Label: "time of a call (p50)", Base: 10, Tick: formatMicro}}
+		Y: plot.Axis{Label: "time of a call (p50)", Base: 10, Tick: plot.Micro}}
 	speeds := plot.Panel{Title: what + ": bus bandwidth",
 		X: x, Y: plot.Axis{Label: "bus bandwidth (GB/s)", Tick: plot.Plain}}
 	add := func(l plot.Line) {
@@ -95,15 +95,4 @@ func row(s *settings, c measure.Collective, p measure.Place, seen []measurement)
 		}
 	}
 	return []plot.Panel{times, speeds}
-}
-
-// formatMicro is a time with a unit.
-func formatMicro(micro float64) string {
-	switch {
-	case micro >= 1e6:
-		return plot.Plain(micro/1e6) + " s"
-	case micro >= 1e3:
-		return plot.Plain(micro/1e3) + " ms"
-	}
-	return plot.Plain(micro) + " µs"
 }

@@ -166,3 +166,14 @@ func multiples(s span) []float64 {
 
 // Plain is the text of a tick without a unit: the shortest decimal.
 func Plain(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// Micro is a time in microseconds, with a unit.
+func Micro(micro float64) string {
+	switch {
+	case micro >= 1e6:
+		return Plain(micro/1e6) + " s"
+	case micro >= 1e3:
+		return Plain(micro/1e3) + " ms"
+	}
+	return Plain(micro) + " µs"
+}

@@ -46,7 +46,8 @@ func TestOddJobs(t *testing.T) {
 		{oddJob{0, 1, 1000}, "the Job's Gather has given other bytes"},
 	} {
 		dir := t.TempDir()
-		if _, err := checkpoint.OpenTogether(t.Context(), dir, c.job); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := checkpoint.OpenTogether(t.Context(), dir, c.job)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want %q", c.job, err, c.want)
 		}
 		d, err := checkpoint.Open(dir)
@@ -78,8 +79,8 @@ func TestAnyInput(t *testing.T) {
 			checkpoint.Directory{}, checkpoint.SaveOption(nil), checkpoint.Tensor{},
 		},
 		Values: []any{
-			oddJob{0, 0, 0}, oddJob{-1, 1, 0}, oddJob{0, -1, 0}, oddJob{0, 1, 0}, oddJob{0, 1, 1}, oddJob{0, 1, 1 << 62},
-			data, d, checkpoint.Keep(2), &checkpoint.Directory{}, map[string]string{"a": "b"},
+			oddJob{0, 0, 0}, oddJob{-1, 1, 0}, oddJob{0, -1, 0}, oddJob{0, 1, 0}, oddJob{0, 1, 1},
+			oddJob{0, 1, 1 << 62}, data, d, checkpoint.Keep(2), &checkpoint.Directory{}, map[string]string{"a": "b"},
 		},
 		Scratch: true,
 		Skip:    map[string]string{"Directory.Close": "other calls are to find it open"},

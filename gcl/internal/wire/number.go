@@ -60,7 +60,8 @@ func MessageSeq(from, to int, number uint64) uint64 {
 
 // MessageOf takes the Seq of a message apart.
 func MessageOf(seq uint64) (from, to int, number uint64) {
-	return int(seq >> (replicaBits + messageBits) & replicaMask), int(seq >> messageBits & replicaMask), seq & messageSlots
+	from, to = int(seq>>(replicaBits+messageBits)&replicaMask), int(seq>>messageBits&replicaMask)
+	return from, to, seq & messageSlots
 }
 
 // The Seq of a phase has the mark, then the number of the whole call, then that of the phase, counted from 1. So it

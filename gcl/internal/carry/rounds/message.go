@@ -14,8 +14,8 @@ import (
 //
 // The receiver compares the description with its own before anything of the message lies in its buffer.
 type Messages struct {
-	// Envelope is the call as the transport compares it, with nothing in it that two messages may have apart: the two of
-	// one round go between three replicas.
+	// Envelope is the call as the transport compares it, with nothing in it that two messages may have apart: the two
+	// of one round go between three replicas.
 	Envelope transport.Call
 
 	To, From       int            // replica ids; -1: there is none
