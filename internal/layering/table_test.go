@@ -179,6 +179,7 @@ func table() []row {
 			modules: []string{xsync, xsys},
 		},
 		{pkg: "gcl/perfetto", imports: []string{"gcl", "transport"}},
+		{pkg: "gcl/values", imports: []string{"gcl"}},
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}},
 		{pkg: "ir/ops", imports: []string{"ir", "tensor", "internal/kernel"}, modules: []string{gonum}},
