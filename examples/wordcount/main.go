@@ -1,5 +1,5 @@
-// Command wordcount counts the words of files. Each replica reads its share of the files, and replica 0 prints the words
-// that are found most often in all.
+// Command wordcount counts the words of files. Each replica reads its share of the files, and replica 0 prints the
+// words that are found most often in all.
 //
 //	go run ./examples/wordcount docs/*.md
 //

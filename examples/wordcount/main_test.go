@@ -41,7 +41,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{filepath.Join(t.TempDir(), "missing")}, "missing"},
 	} {
 		var out, stderr bytes.Buffer
-		if code := run(context.Background(), c.args, &out, &stderr); code == 0 || !strings.Contains(stderr.String(), c.want) {
+		code := run(context.Background(), c.args, &out, &stderr)
+		if code == 0 || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%q: exit code %d, %q, want %q", c.args, code, stderr.String(), c.want)
 		}
 	}

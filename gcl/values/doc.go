@@ -19,9 +19,9 @@
 // All members of the group make the same calls in the same order, of the same type and root, as in package gcl, and
 // take turns with calls of that. A difference is gcl.ErrMismatch on all members, and the text names both.
 //
-// A value that cannot be encoded or decoded, one of more than [MaxBytes], and a function that panics are an error on all
-// members at once, which names the replica; on that replica it wraps the cause. Nobody waits, and the Comm stays usable.
-// Any other error is one of the collectives of package gcl, which carry the bytes.
+// A value that cannot be encoded or decoded, one of more than [MaxBytes], and a function that panics are an error on
+// all members at once, which names the replica; on that replica it wraps the cause. Nobody waits, and the Comm stays
+// usable. Any other error is one of the collectives of package gcl, which carry the bytes.
 //
 // A call makes three collectives: one that compares, one that moves the bytes, one that tells that all went well.
 package values

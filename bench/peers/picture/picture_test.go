@@ -60,7 +60,8 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	if code := run(context.Background(), nil, &stderr, &stderr); code == 0 || !strings.Contains(stderr.String(), "want -o FILE") {
+	code := run(context.Background(), nil, &stderr, &stderr)
+	if code == 0 || !strings.Contains(stderr.String(), "want -o FILE") {
 		t.Errorf("no arguments: exit code %d, %s", code, stderr.String())
 	}
 }
