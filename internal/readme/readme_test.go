@@ -2,6 +2,7 @@
 package readme
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gogcl.dev/gcl"
 	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -99,6 +101,22 @@ func build(t *testing.T, m methods.Method, c schedule.Collective, size int) (*sc
 func TestPicture(t *testing.T) {
 	s, _ := build(t, methods.ClockwiseRing, schedule.AllReduce, 3)
 	mustHold(t, "README.md", "picture", "```\n"+s.String()+"```\n")
+}
+
+// TestMismatch makes two replicas give different lengths, and compares the error with the one in README.md, but for who
+// has found it.
+func TestMismatch(t *testing.T) {
+	err := gcl.Run(t.Context(), 2, func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.AllReduceInPlace(ctx, c.Named("grads"), make([]float32, 3+c.Rank()), gcl.Mean)
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	have, _, _ := strings.Cut(err.Error(), "; on replica")
+	want, _, _ := strings.Cut(block(t, section(t, "README.md", "mismatch"), ""), "; on replica")
+	if have != want {
+		t.Errorf("the error begins\n%s\nand in README.md\n%s", have, want)
+	}
 }
 
 // TestMethods makes the table of collectives and methods from the schedules.

@@ -65,7 +65,7 @@ func parseFlags(args []string, stdout io.Writer) (settings, error) {
 // draw makes the picture.
 func (s settings) draw() error {
 	o := measure.NewOrigin("", time.Now())
-	fig := &plot.Figure{Title: s.collective + " of float32, goroutines against processes over shared memory",
+	fig := &plot.Figure{Title: s.collective + " of float32 on one host: goroutines, and processes of the peer over shared memory",
 		Foot: fmt.Sprintf("bench/peers.sh, gogcl %s, %s, %s, %d cores", o.Version, o.Date, o.Machine, o.Cores),
 		Rows: [][]plot.Panel{nil}}
 	for _, name := range s.in {

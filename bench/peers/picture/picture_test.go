@@ -33,7 +33,8 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 replicas", "4 replicas", "best tuned Open MPI", "gogcl, auto", "prefers-color-scheme"} {
+	for _, want := range []string{"2 replicas", "4 replicas", "best tuned Open MPI", "gogcl, auto",
+		"prefers-color-scheme"} {
 		if !strings.Contains(string(svg), want) {
 			t.Errorf("no %q in the picture", want)
 		}
