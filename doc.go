@@ -19,6 +19,6 @@
 //		return err
 //	})
 //
-// README.md has a whole program and says how to import the module. docs/design/from.md has the names of NCCL, MPI,
-// torch.distributed, PopXL and GCL beside those here. docs/design/architecture.md lists all packages.
+// README.md has a whole program and says how to import the module. docs/from-nccl.md and its like have the names of
+// NCCL, MPI, torch.distributed, PopXL and GCL beside those here. docs/design/architecture.md lists all packages.
 package gogcl

@@ -101,5 +101,5 @@
 // Pages named docs/*.md are in the repository of this module. A schedule (package [gogcl.dev/methods]) meets bytes in
 // gcl/internal/carry, whose doc.go has the words for parts of buffers, with drawings. The one algorithm there is direct
 // on peer memory, which needs no schedule (docs/design/peer-memory.md). docs/design/architecture.md is the map, and
-// docs/design/from.md has the names of other libraries beside those here.
+// docs/from-nccl.md and its like have the names of other libraries beside those here.
 package gcl
