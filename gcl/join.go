@@ -78,7 +78,8 @@ var ErrNoJob = newError("no job to join: the environment has no rank and no size
 
 // Join makes this process one replica of a job and returns its Comm, when all other replicas have joined too. All must
 // have the same options, which includes GCL_OPTIONS, and the same version of this module; a difference is an error on
-// everyone. So is a replica that does not come in time, comes twice, or has another size: the error names it.
+// everyone. So is a replica that does not come in time, comes twice, or has another size: the error names it. A second
+// replica 0 gets an error alone, but in a directory.
 //
 // ctx bounds the joining, beside JoinConfig.Timeout; it does not bound the Comm. Close leaves the job: later calls of
 // others with this replica are a *PeerError. A process that dies without Close aborts the calls of all others, which

@@ -12,7 +12,7 @@ func (s *suite) badBatch(t *testing.T) {
 	eps := s.connect(t, 3)
 	buf, other := made(64, origin{}), made(64, origin{})
 	fold := func(dst, a, b []byte) { t.Error("a Fold of a bad batch is called") }
-	bad := map[string][]transport.Transfer{
+	bad := map[string][]transport.Transfer{ // each by its last transfer
 		"own rank":          {send(0, 0, buf)},
 		"negative peer":     {send(-1, 0, buf)},
 		"peer out of range": {recv(3, 0, buf)},
@@ -42,8 +42,9 @@ func (s *suite) badBatch(t *testing.T) {
 			var refused *transport.BatchError
 			if err := first.Exchange(background, call(0, 0), batch); !errors.As(err, &refused) {
 				t.Errorf("%s: got %v, want a BatchError", name, err)
-			} else if refused.Index < 0 || refused.Index >= len(batch) {
-				t.Errorf("%s: transfer %d of %d", name, refused.Index, len(batch))
+			} else if i, last := refused.Index, len(batch)-1; i < 0 || i > last || i != last &&
+				(batch[i].Peer != batch[last].Peer || batch[i].Tag != batch[last].Tag) { // of two with one tag either
+				t.Errorf("%s: transfer %d is refused, want %d", name, i, last)
 			}
 		}
 	}

@@ -197,6 +197,13 @@ func (b *breaking) run(s *suite, t testing.TB, a act, e transport.Endpoint) erro
 		mine = b.ctx
 		r.idle = b.how == "close"
 		r.at = func(point int) { b.pass(t, e, number, point) }
+		defer func() { // a call that fails too early must not leave whoever strikes waiting
+			select {
+			case <-b.reached:
+			default:
+				close(b.reached)
+			}
+		}()
 	}
 	p := a.begin(r)
 	b.parts[e.Rank()] = p

@@ -23,6 +23,7 @@ func (s *suite) close(t *testing.T) {
 		})
 	})
 	t.Run("after delivery", func(t *testing.T) { s.replicas(t, []int{3, 5}, s.closeAfterDelivery) })
+	t.Run("refuses", s.closedRefuses)
 	t.Run("twice", func(t *testing.T) {
 		eps := s.connect(t, 2)
 		shut(t, eps)
@@ -100,6 +101,36 @@ func (s *suite) gone(t *testing.T, a act) {
 			}
 			return shift(e, 0, 0)
 		}, closed(0))
+	})
+}
+
+// closedRefuses has replica 0 make a call when it has closed: that is refused, and disturbs nobody.
+func (s *suite) closedRefuses(t *testing.T) {
+	all(t, s.connect(t, 3), func(e transport.Endpoint) error {
+		if err := shift(e, 0, 0); err != nil {
+			return err
+		}
+		if e.Rank() == 0 {
+			if err := e.Close(); err != nil {
+				return err
+			}
+			itself(t, 0, shift(e, 0, 1))
+			s.board.post("refused", "")
+			return nil
+		}
+		if _, err := s.board.wait("refused"); err != nil {
+			return err
+		}
+		peer, in := 3-e.Rank(), make([]byte, 100)
+		err := e.Exchange(background, call(1, 0), []transport.Transfer{
+			send(peer, 0, made(100, origin{e.Rank(), peer, 0, 0})), recv(peer, 0, in)})
+		if err == nil {
+			err = e.Err()
+		}
+		if err != nil {
+			return err
+		}
+		return same("without replica 0", in, made(100, origin{peer, e.Rank(), 0, 0}))
 	})
 }
 

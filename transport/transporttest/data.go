@@ -93,6 +93,7 @@ func checkedOp(t testing.TB, buf []byte) func(dst, a, b []byte) {
 			return
 		}
 		if len(dst) == 0 {
+			t.Errorf("Fold is given an empty piece of a Buf of %d bytes", len(buf))
 			return
 		}
 		start := uintptr(unsafe.Pointer(&dst[0])) - uintptr(unsafe.Pointer(&buf[0]))

@@ -298,6 +298,11 @@ func circle(t testing.TB, rank int, err error) {
 	if len(d.Replicas) < 2 || len(d.Calls) != len(d.Replicas) {
 		t.Errorf("replica %d: ranks %v, %d calls", rank, d.Replicas, len(d.Calls))
 	}
+	for i, r := range d.Replicas {
+		if r < 0 || slices.Contains(d.Replicas[:i], r) {
+			t.Errorf("replica %d: the circle is of replicas %v", rank, d.Replicas)
+		}
+	}
 	for _, c := range d.Calls {
 		if c != call(0, 0) {
 			t.Errorf("replica %d: %+v is not the call", rank, c)

@@ -49,6 +49,8 @@ func located(t testing.TB, rank int, err error) {
 	var where *transport.RoundError
 	if !errors.As(err, &where) || where.Replica != rank {
 		t.Errorf("replica %d: the error does not say so: %v", rank, err)
+	} else if where.Peer == rank {
+		t.Errorf("replica %d: the error has the replica itself as the peer: %v", rank, err)
 	}
 }
 
@@ -64,6 +66,9 @@ func lengths(good, bad transport.Call, goodBytes, badBytes int) outcome {
 		if !errors.As(err, &m) {
 			t.Errorf("replica %d: no MismatchError in %q", rank, fmt.Sprint(err))
 			return
+		}
+		if m.Replica == m.Peer {
+			t.Errorf("replica %d: the mismatch is one of replica %d with itself: %v", rank, m.Peer, err)
 		}
 		straight := m.Mine == good && m.Theirs == bad && m.MineBytes == goodBytes && m.TheirsBytes == badBytes
 		turned := m.Mine == bad && m.Theirs == good && m.MineBytes == badBytes && m.TheirsBytes == goodBytes

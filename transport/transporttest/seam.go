@@ -28,6 +28,11 @@ func (s *suite) testDone(t *testing.T, n int) {
 		default:
 		}
 	}
+	for i, e := range both {
+		if first := eps[i%len(eps)]; e.Done() != first.Done() {
+			t.Errorf("replica %d: Done of two lanes of replica %d is not one channel", e.Rank(), first.Rank())
+		}
+	}
 	for _, e := range eps {
 		s.board.post(key("looked", e.Rank()), "")
 	}

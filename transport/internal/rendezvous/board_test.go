@@ -73,6 +73,29 @@ func TestFileUnderAnotherName(t *testing.T) {
 	}
 }
 
+// TestNoDirectory: a symbolic link in the place of the job's directory is an error at once, whatever it leads to, and
+// nothing there is touched.
+func TestNoDirectory(t *testing.T) {
+	for _, exists := range []bool{false, true} {
+		where, _ := sites[2].make(t)
+		dir := strings.TrimPrefix(where, "dir:")
+		other := filepath.Join(t.TempDir(), "other")
+		if exists {
+			if err := os.Mkdir(other, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(other, filepath.Join(dir, jobName("job"))); err != nil {
+			t.Skip("no symbolic links: ", err)
+		}
+		c := config(1, 2, where)
+		c.Secret = []byte("secret")
+		if _, err := Meet(within(t, long), c); err == nil || !strings.Contains(err.Error(), "is no directory but L") {
+			t.Errorf("target exists %v: %v", exists, err)
+		}
+	}
+}
+
 // TestAlive: a file is of a living process once it echoes the nonce of the process that reads it. That of an earlier
 // life of a replica is not, whatever it says.
 func TestAlive(t *testing.T) {

@@ -153,6 +153,9 @@ const (
 	directory
 )
 
+// maxUnixName is the length of the longest name of an abstract socket, with its @.
+const maxUnixName = 107
+
 // place is Where, taken apart.
 type place struct {
 	kind kind
@@ -175,6 +178,9 @@ func parsePlace(text string) (place, error) {
 		at.kind, at.path = unixSocket, name
 		if len(name) < 2 || name[0] != '@' {
 			return at, fmt.Errorf("rendezvous %q: want unix:@NAME, an abstract socket", text)
+		}
+		if len(name) > maxUnixName {
+			return at, fmt.Errorf("rendezvous %q: a name of %d bytes, want at most %d", text, len(name), maxUnixName)
 		}
 		if runtime.GOOS != "linux" {
 			return at, fmt.Errorf("rendezvous %q: abstract unix sockets are Linux's, this is %s: use host:port or dir:PATH",

@@ -76,6 +76,9 @@ const (
 	maxLook = 50 * time.Millisecond
 )
 
+// mostTries bounds how often a directory is made anew that others remove.
+const mostTries = 1000
+
 // errRemoved says that another process has removed this one's file, as the host does when the job has begun.
 var errRemoved = errors.New("somebody has removed this process's file")
 
@@ -144,13 +147,16 @@ func (b *board) post() error {
 	if b.file != "" && !b.isPosted() {
 		return nil // the next look finds it out
 	}
-	for {
+	for tries := 0; ; tries++ {
 		// The last one of an earlier job may be removing the directory.
 		if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		var err error
-		if b.at.guard == byUser {
+		info, err := os.Lstat(b.dir)
+		if err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is no directory but %v: remove it", b.dir, info.Mode().Type())
+		}
+		if err == nil && b.at.guard == byUser {
 			err = user.CheckDir(b.dir)
 		}
 		if err == nil {
@@ -163,7 +169,7 @@ func (b *board) post() error {
 			break
 		}
 		os.Remove(temporary)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) || tries == mostTries {
 			return err
 		}
 		if b.file != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 func host(ctx context.Context, c Config, s store) (Met, error) {
 	blob, unable := c.blob(s.site().local)
 	own := c.here(ctx, blob)
-	h := &hosting{c: c, store: s, roll: newRoll(c, s, own), guests: map[*entry]*arrival{}}
+	h := &hosting{c: c, store: s, roll: newRoll(c, s, own), guests: map[*entry]*arrival{}, told: map[int]bool{c.host: true}}
 	own.Blob = nil // for those in the job only
 	if err := h.put(sheet{Step: stepHere, Here: own}); err != nil {
 		s.leave(ctx)
@@ -43,7 +44,8 @@ type hosting struct {
 	store  store
 	step   step // of the sheet that the host has put
 	roll   *roll
-	guests map[*entry]*arrival // all who have come, those that end the job or are late too
+	guests map[*entry]*arrival // who have come, those that end the job or are late too, as long as they are there
+	told   map[int]bool        // the ranks of all who have come
 	failed *Error              // what ends the job
 	until  time.Time           // when the host no longer waits for those who have not heard of failed
 }
@@ -106,6 +108,11 @@ func (h *hosting) look() error {
 		if failed := h.read(e); failed != nil {
 			h.fail(failed)
 		}
+		if a := h.guests[e]; a != nil && !a.member && e.rank != nobody {
+			if _, ended := h.store.get(e); ended != nil {
+				delete(h.guests, e) // anybody may come and go as often as they like
+			}
+		}
 	}
 	switch {
 	case h.failed != nil:
@@ -128,16 +135,9 @@ func (h *hosting) cannot(err error) *Error {
 
 // absent is how many ranks have not been told that the job has failed, apart from those that made it fail.
 func (h *hosting) absent() int {
-	told := map[int]bool{h.c.host: true}
-	for _, r := range h.failed.Replicas {
-		told[r] = true
-	}
-	for _, a := range h.guests {
-		told[a.rank] = true
-	}
 	absent := 0
 	for rank := range h.c.Size {
-		if !told[rank] {
+		if !h.told[rank] && !slices.Contains(h.failed.Replicas, rank) {
 			absent++
 		}
 	}
@@ -175,6 +175,9 @@ func (h *hosting) read(e *entry) *Error {
 func (h *hosting) arrive(e *entry, said sheet, ended error) *Error {
 	a := &arrival{here: said.Here, rank: e.rank, from: strings.TrimSpace(said.Here.Self + " " + e.from)}
 	h.guests[e] = a
+	if a.rank < h.c.Size {
+		h.told[a.rank] = true
+	}
 	switch {
 	case h.failed != nil || h.step != stepHere:
 		return nil

@@ -328,6 +328,7 @@ func TestConfigErrors(t *testing.T) {
 		{0, 2, "unix:", "want unix:@NAME"},
 		{0, 2, "unix:@", "want unix:@NAME"},
 		{0, 2, "unix:/tmp/x", "want unix:@NAME"},
+		{1, 2, "unix:@" + strings.Repeat("x", 107), "a name of 108 bytes, want at most 107"},
 		{0, 2, "dir:", "want dir:PATH"},
 		{0, 2, "dir:/does/not/exist", "make a directory there that all hosts share"},
 		{1, 2, "dir:/dev/null", "it is no directory"},

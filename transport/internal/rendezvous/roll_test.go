@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 )
@@ -56,7 +57,8 @@ func TestRoll(t *testing.T) {
 func hosted(t *testing.T) (*hosting, *memory) {
 	m, c := new(memory), config(0, 3, "")
 	roll := newRoll(c, m, c.here(t.Context(), nil))
-	return &hosting{c: c, store: m, step: stepHere, roll: roll, guests: map[*entry]*arrival{}}, m
+	return &hosting{c: c, store: m, step: stepHere, roll: roll, guests: map[*entry]*arrival{},
+		told: map[int]bool{}}, m
 }
 
 // TestGotOnce: a replica that says twice that it has the table does not stand for one that has not said so.
@@ -88,6 +90,52 @@ func TestOverBeforeItCame(t *testing.T) {
 			t.Errorf("%v: %v, step %d, want %d: %v", kind, err, h.step, want, h.failed)
 		}
 	}
+}
+
+// TestGuestsGo: those who come and go are not kept, but that they have been told.
+func TestGuestsGo(t *testing.T) {
+	h, m := hosted(t)
+	for range 100 {
+		m.fresh = []*entry{{rank: 1, sheet: failing(&Error{Kind: Missing}), ended: io.EOF}}
+		if err := h.look(); err != nil || h.failed != nil {
+			t.Fatalf("%v, %v", err, h.failed)
+		}
+	}
+	if len(h.guests) != 0 || !h.told[1] || h.told[2] {
+		t.Errorf("%d guests are kept, told %v", len(h.guests), h.told)
+	}
+}
+
+// TestGivesUpTooLate: a visitor that gives up when the job has begun with it is in the job, as the others believe.
+func TestGivesUpTooLate(t *testing.T) {
+	c := config(1, 2, "")
+	c.nonce, c.linger = nonces(1)[0], long
+	host := &entry{rank: 0, sheet: sheet{Step: stepTable, Table: table{Roster: []nonce{nonces(1)[0], c.nonce},
+		Blobs: [][]byte{{1}, {2}}}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	m := &memory{fresh: []*entry{host}}
+	met, err := visit(ctx, c, &lateBegin{memory: m, cancel: cancel, host: host})
+	if err != nil || len(met.Blobs) != 2 {
+		t.Errorf("%v, %v", met, err)
+	}
+}
+
+// lateBegin is a store in which the job begins when this process has given up.
+type lateBegin struct {
+	*memory
+	cancel context.CancelFunc
+	host   *entry
+}
+
+func (l *lateBegin) put(s sheet) error {
+	switch s.Step {
+	case stepGot:
+		l.cancel()
+	case stepFailed:
+		l.host.sheet = sheet{Step: stepBegin}
+		l.fresh = []*entry{l.host}
+	}
+	return l.memory.put(s)
 }
 
 // TestOtherHost: what a host does rests on no rank. Here the last replica decides.

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"time"
 
 	"gogcl.dev/transport/internal/handshake"
@@ -89,7 +91,7 @@ func (s *sheet) check(byHost bool, size int) error {
 		ok = h.Size >= 0 && h.Size <= MaxSize && h.Left >= 0 && h.Left <= maxLeft && len(h.Nonce) == nonceSize &&
 			len(h.Self) <= maxSelf && len(h.Blob) <= MaxBlob
 	case stepTable:
-		ok = byHost && len(t.Roster) == size && (len(t.Blobs) == 0 || len(t.Blobs) == size)
+		ok = byHost && len(t.Roster) == size && (t.Blobs == nil || len(t.Blobs) == size)
 		for _, blob := range t.Blobs {
 			ok = ok && len(blob) <= MaxBlob
 		}
@@ -101,6 +103,13 @@ func (s *sheet) check(byHost bool, size int) error {
 		e := s.Failed
 		ok = e != nil && e.Kind >= Missing && e.Kind <= lastKind && len(e.Replicas) <= maxReplicas &&
 			len(e.Reason) <= maxReason
+	}
+	others := []any{s.Here, s.Table, s.Failed} // what is of no other step
+	if k := slices.Index([]step{stepHere, stepTable, stepFailed}, s.Step); k >= 0 {
+		others = slices.Delete(others, k, k+1)
+	}
+	for _, of := range others {
+		ok = ok && reflect.ValueOf(of).IsZero()
 	}
 	if !ok {
 		return errMalformed(fmt.Sprintf("sheet %d", s.Step))

@@ -69,6 +69,31 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
+// TestOtherFields: a sheet has the fields of its step and no others, and a table all blobs or none.
+func TestOtherFields(t *testing.T) {
+	table := tableOf([]byte{1}, nil, []byte{2})
+	none := table
+	none.Table.Blobs = nil
+	if err := none.check(true, 3); err != nil {
+		t.Error(err)
+	}
+	empty := table
+	empty.Table.Blobs = [][]byte{}
+	here, failed := hereOf(3, nil), failing(&Error{Kind: Missing})
+	for name, s := range map[string]sheet{
+		"no blobs":            empty,
+		"here with a table":   {Step: stepHere, Here: here.Here, Table: table.Table},
+		"failed with a table": {Step: stepFailed, Failed: failed.Failed, Table: table.Table},
+		"table with here":     {Step: stepTable, Here: here.Here, Table: table.Table},
+		"begin with an error": {Step: stepBegin, Failed: failed.Failed},
+		"begin with a table":  {Step: stepBegin, Table: table.Table},
+	} {
+		if s.check(true, 3) == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
 // TestLimits: nothing longer than its limit is read, and no memory is taken for it.
 func TestLimits(t *testing.T) {
 	for _, byHost := range []bool{false, true} {

@@ -130,6 +130,12 @@ func (s *sockets) converse(conn net.Conn, rank int) {
 		}
 	}
 	close(ended)
+	s.mu.Lock()
+	left = s.left
+	s.mu.Unlock()
+	if left { // TLS would wait for seconds to say goodbye to who does not read
+		handshake.Bare(conn).Close()
+	}
 	conn.Close()
 	writer.Wait()
 	s.mu.Lock()

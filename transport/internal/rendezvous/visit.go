@@ -24,12 +24,12 @@ func visit(ctx context.Context, c Config, s store) (Met, error) {
 			own = v.outOfTime(ctx)
 		}
 	}
-	// A replica that does not go on says so. At the end of its time it hears from the host who is missing, as all do.
+	// A replica that does not go on says so, and goes on if the job has begun with it. At the end of its time it hears from the host who is missing, as all do.
 	if own != nil {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.linger)
 		defer cancel()
 		_ = s.put(failing(own))
-		if decided, err = v.follow(ending); !decided || own.Kind == GaveUp {
+		if decided, err = v.follow(ending); !decided || err != nil && own.Kind == GaveUp {
 			err = own
 		}
 	}
@@ -73,7 +73,7 @@ func (v *visiting) follow(ctx context.Context) (decided bool, err error) {
 // read takes the news of an entry. The error ends the meeting.
 func (v *visiting) read(e *entry) (begun bool, err error) {
 	said, ended := v.store.get(e)
-	switch isIn := said.Table.has(v.c.Rank, v.c.nonce) && said.Table.Blobs != nil; {
+	switch isIn := said.Table.has(v.c.Rank, v.c.nonce) && len(said.Table.Blobs) == v.c.Size; {
 	case e.rank == nobody:
 		v.strangers.add(e.from, ended)
 		if v.c.came != nil {
@@ -110,7 +110,11 @@ func hostGone(host int, at string, why error) *Error {
 
 // outOfTime is the error of a visitor whose own context has ended.
 func (v *visiting) outOfTime(ctx context.Context) *Error {
-	return outOfTime(ctx, v.c, v.store.site().where, v.store.unmet()+v.strangers.text())
+	more := v.strangers.text()
+	if ctx.Err() == context.DeadlineExceeded {
+		more = v.store.unmet() + more
+	}
+	return outOfTime(ctx, v.c, v.store.site().where, more)
 }
 
 // outOfTime is that of any process but the host, with more to say.
