@@ -58,6 +58,10 @@ type JoinConfig struct {
 	TLS *tls.Config
 
 	Checksum Checksum
+
+	// Logger is told how the joining goes, over sockets: after 5 s and then every 15 for whom this replica waits, and
+	// at once what stands in the way, as a port in use or somebody with another secret. Nil: slog.Default().
+	Logger *slog.Logger
 }
 
 // Checksum says which messages between processes carry a checksum (CRC32C) of their data.

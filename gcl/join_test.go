@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -289,6 +290,22 @@ func TestNoJob(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Errorf("RunOrJoin in a job of one: %v", err)
+	}
+}
+
+// TestJoinLogs: what stands in the way of joining is logged while it lasts.
+func TestJoinLogs(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	var log bytes.Buffer
+	_, err = gcl.Join(t.Context(), gcl.JoinConfig{Size: 2, Rendezvous: busy.Addr().String(), Timeout: 100 * time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	want := "gcl: joining: replica 0 cannot listen at " + busy.Addr().String() + ", since another process does"
+	if err == nil || !strings.Contains(log.String(), want) {
+		t.Errorf("error %v, and the log has %q, want %q", err, log.String(), want)
 	}
 }
 

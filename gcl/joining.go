@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"os"
@@ -124,6 +125,11 @@ func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err
 		return fail("%w", err)
 	}
 	m.Insecure = cfg.Insecure
+	logger := cfg.Logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	m.Tell = func(text string) { logger.Info("gcl: joining: " + text) }
 	pick := set.Interface
 	if cfg.Interface != "" {
 		if pick, err = launch.ParseInterface(cfg.Interface); err != nil {

@@ -34,6 +34,10 @@ type Meeting struct {
 	// Exposed is why others may know Config.Secret, as for a file that they may read. It is an error off this host.
 	Exposed error
 
+	// Tell is told how the meeting goes while it lasts: after 5 s and then every 15 for whom this replica waits, and at
+	// once what stands in the way. It may be nil.
+	Tell func(text string)
+
 	// Blob is what the caller has to tell the other replicas, and Agree looks at what all have told, by rank. Its error
 	// ends the joining; since all replicas see the same blobs, it is to be the same on all. Agree may be nil.
 	Blob  []byte
@@ -136,7 +140,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	}
 	met, err := rendezvous.Meet(ctx, rendezvous.Config{
 		Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where, Blob: blob,
-		Channel: channel, AnyUser: c.anyUser,
+		Channel: channel, AnyUser: c.anyUser, Tell: m.Tell,
 	})
 	var cards []card
 	if err == nil {

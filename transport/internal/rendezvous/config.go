@@ -52,6 +52,12 @@ type Config struct {
 	// none.
 	Listener net.Listener
 
+	// Tell is told how the meeting goes while it lasts, on the goroutine of Meet: after 5 s and then every 15 for whom
+	// this process waits, and at once what stands in the way. It may be nil.
+	Tell func(text string)
+
+	words    time.Duration  // for tests: how often Tell is told for whom the process waits; 0: the constants
+	speaker  *speaker       // of Tell
 	patience time.Duration  // for tests; 0: the constant
 	linger   time.Duration  // for tests, of a replica that is not 0; 0: half the constant
 	came     func(rank int) // for tests: the host has taken a replica in, or a stranger was refused: -1
@@ -88,7 +94,7 @@ func Meet(ctx context.Context, c Config) (Met, error) {
 	if c.linger == 0 {
 		c.linger = linger / 2
 	}
-	c.nonce = nonce(rand.Text())
+	c.nonce, c.speaker = nonce(rand.Text()), newSpeaker(&c)
 	if c.Size == 1 {
 		if c.Listener != nil {
 			c.Listener.Close()

@@ -45,6 +45,13 @@ func connect(ctx context.Context, c Config, at place) (net.Conn, error) {
 			return nil, &Error{Kind: Stranger, Replicas: []int{c.host}, Err: err, Reason: fmt.Sprintf(
 				"replica %d finds no replica %d of job %q at %s: %v", c.Rank, c.host, c.Job, at.text, err)}
 		}
+		if isStranger(err) && ctx.Err() == nil {
+			c.speaker.once(fmt.Sprintf("replica %d has met somebody at %s who is no replica %d of the job, and tries again: %v",
+				c.Rank, at.text, c.host, err))
+		}
+		c.speaker.waits(func() string {
+			return fmt.Sprintf("replica %d has not met replica %d at %s: %v", c.Rank, c.host, at.text, last)
+		})
 		if !wait.pause(ctx) {
 			return nil, outOfTime(ctx, c, at.text, fmt.Sprintf(" (%v): start replica %d there; "+
 				"if the others run, the job has begun without you", last, c.host))

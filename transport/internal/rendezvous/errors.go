@@ -43,6 +43,22 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // replicas names ranks: "replica 3 of 8", "replicas 3, 5 to 9 and 12 of 64".
 func replicas(ranks []int, size int) string {
+	if len(slices.Compact(slices.Sorted(slices.Values(ranks)))) == 1 {
+		return fmt.Sprintf("replica %d of %d", ranks[0], size)
+	}
+	return fmt.Sprintf("replicas %s of %d", listed(ranks), size)
+}
+
+// numbers names ranks, with a verb for one and for several: "3 is", "3, 5 to 9 and 12 are".
+func numbers(ranks []int, one, several string) string {
+	if len(ranks) == 1 {
+		return listed(ranks) + " " + one
+	}
+	return listed(ranks) + " " + several
+}
+
+// listed is ranks in order: "3, 5 to 9 and 12".
+func listed(ranks []int) string {
 	ranks = slices.Compact(slices.Sorted(slices.Values(ranks)))
 	var parts []string
 	for i := 0; i < len(ranks); {
@@ -59,13 +75,10 @@ func replicas(ranks []int, size int) string {
 		}
 		i = j + 1
 	}
-	if len(ranks) == 1 {
-		return fmt.Sprintf("replica %d of %d", ranks[0], size)
-	}
 	if last := len(parts) - 1; last > 0 {
-		parts = []string{strings.Join(parts[:last], ", ") + " and " + parts[last]}
+		return strings.Join(parts[:last], ", ") + " and " + parts[last]
 	}
-	return fmt.Sprintf("replicas %s of %d", parts[0], size)
+	return strings.Join(parts, "")
 }
 
 // verb is has or have.

@@ -13,7 +13,8 @@ import (
 func host(ctx context.Context, c Config, s store) (Met, error) {
 	blob, unable := c.blob(s.site().local)
 	own := c.here(ctx, blob)
-	h := &hosting{c: c, store: s, roll: newRoll(c, s, own), guests: map[*entry]*arrival{}, told: map[int]bool{c.host: true}}
+	h := &hosting{c: c, store: s, roll: newRoll(c, s, own), guests: map[*entry]*arrival{},
+		told: map[int]bool{c.host: true}}
 	own.Blob = nil // for those in the job only
 	if err := h.put(sheet{Step: stepHere, Here: own}); err != nil {
 		s.leave(ctx)
@@ -84,9 +85,25 @@ func (h *hosting) run(ctx context.Context) {
 			h.fail(h.roll.timeOver())
 			return
 		default:
-			h.store.wait(ctx, h.wait())
+			h.c.speaker.waits(h.waitsFor)
+			h.store.wait(ctx, h.c.speaker.left(h.wait()))
 		}
 	}
+}
+
+// waitsFor says for whom the host waits.
+func (h *hosting) waitsFor() string {
+	absent := h.roll.absent()
+	switch {
+	case h.failed != nil:
+		return fmt.Sprintf("replica %d waits a little for others, to tell them that the job cannot be: %v", h.c.host,
+			h.failed)
+	case len(absent) == 0:
+		return fmt.Sprintf("all %d replicas have come, and %s not answered", h.c.Size, numbers(h.roll.unanswered(), "has",
+			"have"))
+	}
+	return fmt.Sprintf("%d of %d replicas have come, %s missing", h.c.Size-len(absent), h.c.Size,
+		numbers(absent, "is", "are"))
 }
 
 // wait is how long the host waits for others.

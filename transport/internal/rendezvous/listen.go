@@ -30,6 +30,13 @@ func listen(ctx context.Context, c Config, at place) (net.Listener, error) {
 		if isName && (noName == nil || ctx.Err() == nil) {
 			noName = lookup
 		}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			c.speaker.once(fmt.Sprintf("replica %d cannot listen at %s, since another process does, and tries again", c.Rank,
+				at.text))
+		}
+		c.speaker.waits(func() string {
+			return fmt.Sprintf("replica %d cannot listen at %s: %v", c.Rank, at.text, err)
+		})
 		switch {
 		case isName && wait.pause(ctx):
 		case isName:

@@ -20,6 +20,7 @@ type roll struct {
 	started    time.Time
 	strangers  strangers
 	came       func(rank int) // Config.came
+	speaker    *speaker
 }
 
 // arrival is a process that has come.
@@ -34,7 +35,7 @@ type arrival struct {
 // newRoll makes a roll with the host on it.
 func newRoll(c Config, s store, own here) *roll {
 	r := &roll{size: c.Size, host: c.host, store: s, arrived: make([]*arrival, c.Size), missing: c.Size - 1,
-		started: time.Now(), came: c.came}
+		started: time.Now(), came: c.came, speaker: c.speaker}
 	r.arrived[c.host] = &arrival{rank: c.host, from: own.Self, here: own, member: true, got: true}
 	r.bring(own.Left)
 	return r
@@ -85,6 +86,7 @@ func (r *roll) add(a *arrival) *Error {
 // refuse notes a stranger.
 func (r *roll) refuse(from string, err error) {
 	r.strangers.add(from, err)
+	r.speaker.once(handshake.Bounded(fmt.Sprintf("somebody %s was refused: %v", from, err), maxReason))
 	if r.came != nil {
 		r.came(-1)
 	}

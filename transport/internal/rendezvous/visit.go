@@ -24,7 +24,8 @@ func visit(ctx context.Context, c Config, s store) (Met, error) {
 			own = v.outOfTime(ctx)
 		}
 	}
-	// A replica that does not go on says so, and goes on if the job has begun with it. At the end of its time it hears from the host who is missing, as all do.
+	// A replica that does not go on says so, and goes on if the job has begun with it. At the end of its time it hears
+	// from the host who is missing, as all do.
 	if own != nil {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.linger)
 		defer cancel()
@@ -64,7 +65,11 @@ func (v *visiting) follow(ctx context.Context) (decided bool, err error) {
 				return true, err
 			}
 		}
-		if !v.store.wait(ctx, time.Hour) {
+		v.c.speaker.waits(func() string {
+			return fmt.Sprintf("replica %d waits at %s for the others, of which replica %d knows who is missing", v.c.Rank,
+				v.store.site().where, v.c.host)
+		})
+		if !v.store.wait(ctx, v.c.speaker.left(time.Hour)) {
 			return false, nil
 		}
 	}
