@@ -301,8 +301,8 @@ func TestJoinLogs(t *testing.T) {
 	}
 	defer busy.Close()
 	var log bytes.Buffer
-	_, err = gcl.Join(t.Context(), gcl.JoinConfig{Size: 2, Rendezvous: busy.Addr().String(), Timeout: 100 * time.Millisecond,
-		Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	_, err = gcl.Join(t.Context(), gcl.JoinConfig{Size: 2, Rendezvous: busy.Addr().String(),
+		Timeout: 100 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	want := "gcl: joining: replica 0 cannot listen at " + busy.Addr().String() + ", since another process does"
 	if err == nil || !strings.Contains(log.String(), want) {
 		t.Errorf("error %v, and the log has %q, want %q", err, log.String(), want)

@@ -134,7 +134,7 @@ func TestPicturesInComments(t *testing.T) {
 
 // TestPictureInDocs checks the drawing in docs/design/schedules.md.
 func TestPictureInDocs(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "docs", "schedules.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", "design", "schedules.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,8 +99,8 @@ func (h *hosting) waitsFor() string {
 		return fmt.Sprintf("replica %d waits a little for others, to tell them that the job cannot be: %v", h.c.host,
 			h.failed)
 	case len(absent) == 0:
-		return fmt.Sprintf("all %d replicas have come, and %s not answered", h.c.Size, numbers(h.roll.unanswered(), "has",
-			"have"))
+		late := numbers(h.roll.unanswered(), "has", "have")
+		return fmt.Sprintf("all %d replicas have come, and %s not answered", h.c.Size, late)
 	}
 	return fmt.Sprintf("%d of %d replicas have come, %s missing", h.c.Size-len(absent), h.c.Size,
 		numbers(absent, "is", "are"))
