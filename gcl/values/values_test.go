@@ -31,7 +31,6 @@ type person struct {
 	Boss   *person
 	Scores map[string][]float64
 	Any    any
-	secret int
 }
 
 // odd encodes itself, and cannot for some numbers.
