@@ -26,13 +26,12 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 		DType: tensor.DType(f.DType &^ wire.DTypeMarks), Elements: int(f.Count),
 	}
 	if k.moves != 0 {
-		_, _, e.Seq = wire.MessageOf(f.Seq)
-		e.Collective, e.To, e.From = schedule.Custom, rounds.None, rounds.None
-		e.Message, e.Bytes = true, max(len(k.dst), len(k.src))
-		if k.sent != 0 {
+		e.Collective, e.To, e.From, e.Root = schedule.Custom, rounds.None, rounds.None, 0
+		e.Message, e.Group, e.SentSeq, e.Bytes = true, c.group.ID, k.sent, max(len(k.dst), len(k.src))
+		if k.moves != wire.Recv && c.hasRank(k.to) {
 			e.To = c.group.Members[k.to]
 		}
-		if k.received != 0 {
+		if k.moves != wire.Send && c.hasRank(k.from) {
 			e.From = c.group.Members[k.from]
 		}
 		return e
@@ -81,7 +80,7 @@ func (c *Comm) failed(ctx context.Context, k *call, f *transport.Call, err error
 	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
 		return c.refuse(k, f, unproved.Err)
 	}
-	return c.end(c.failure(ctx, f, err))
+	return c.end(c.failure(ctx, k, f, err))
 }
 
 // refuse ends the call in progress, of which nothing has been sent.

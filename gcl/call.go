@@ -33,9 +33,10 @@ type call struct {
 	batch  *Batch      // whose operands the call is on
 	within *withinCall // which is the call
 
-	moves          uint8  // wire.Send, Recv or SendRecv, which is the call; 0: it is another
-	to, from       int    // ranks of the same, or rounds.None
-	sent, received uint64 // the Seq of its messages
+	moves          uint8         // wire.Send, Recv or SendRecv, which is the call; 0: it is another
+	to, from       int           // ranks of the same, or rounds.None
+	label          *flight.Label // of its messages; nil: a rank is none of the group
+	sent, received uint64        // the numbers of its messages
 
 	invalid error // if not nil, the call is refused with it
 }
@@ -50,6 +51,9 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	c.describe(k, &f)
 	err := c.enter(ctx, &f)
 	f.Seq = c.number(k)
+	if k.moves != 0 {
+		f.Digest = k.sent // of a call that receives too: see flight.Label
+	}
 	if err != nil {
 		return c.turnedAway(k, &f, err)
 	}
@@ -87,11 +91,7 @@ func (c *Comm) describe(k *call, f *transport.Call) {
 		f.Collective, f.Count = uint8(k.within.collective)|wire.WithinReplica, uint64(k.within.ipus)
 		return
 	case k.moves != 0:
-		f.Collective, f.DType, f.Count = k.moves, uint8(k.dtype), uint64(k.srcLen)
-		if k.moves == wire.Recv {
-			f.Count = uint64(k.dstLen)
-		}
-		f.Group = c.group.ID
+		c.describeMessages(k, f)
 		return
 	case k.executes:
 		if k.invalid == nil {
@@ -113,13 +113,16 @@ func (c *Comm) number(k *call) uint64 {
 	case k.moves != 0:
 		return c.numberMessages(k)
 	}
-	return c.group.seq.Add(1)
+	return c.group.made.calls.Add(1)
 }
 
 // labelOf is what the flight recorder knows of the group of a call.
 func (c *Comm) labelOf(k *call) *flight.Label {
-	if k.within != nil {
+	switch {
+	case k.within != nil:
 		return k.within.label
+	case k.label != nil:
+		return k.label
 	}
 	return c.label
 }

@@ -18,6 +18,7 @@ type Comm struct {
 	conn    *connection
 	group   *membership
 	label   *flight.Label // what the flight recorder knows of name and group
+	pairs   *pairs        // labels of messages, of the same name and group
 	options Options
 	strided bool         // the group was given with a stride above 1
 	digest  uint64       // of options and ring orders, for the fingerprint
@@ -133,7 +134,7 @@ func (c *Comm) Named(name string) *Comm {
 	out := *c
 	l := *c.label
 	l.Name = name
-	out.label = &l
+	out.label, out.pairs = &l, new(pairs)
 	return &out
 }
 

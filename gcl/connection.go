@@ -36,18 +36,18 @@ type connection struct {
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*membership
-	counts map[uint64]*atomic.Uint64 // membership.seq by wire.GroupID: of the same group, whatever the ring
-	ipus   map[int]*ipus             // this replica's own, by how many
-	closed bool                      // closeIPUs has run: from then on, errors within the replica are ErrClosed
-	others []*connection             // of the first connection: those of its Dups that are not closed
+	counts map[uint64]*tally // membership.made by wire.GroupID: of the same group, whatever the ring
+	ipus   map[int]*ipus     // this replica's own, by how many
+	closed bool              // closeIPUs has run: from then on, errors within the replica are ErrClosed
+	others []*connection     // of the first connection: those of its Dups that are not closed
 
 	withins atomic.Uint64 // collectives within the replica
 
 	flights  *flight.Recorders // the recorders of all connections of the communicator in this process
 	tracing  tracing
-	alone    job.Job    // of the call in progress, if it is on one operand
-	parts    pack.Parts // of the same, if it has counts
-	messages rounds.Messages
+	alone    job.Job         // of the call in progress, if it is on one operand
+	parts    pack.Parts      // of the same, if it has counts
+	moved    rounds.Messages // of the call in progress, if it moves messages
 	spares   spares
 	crossing crossing
 
@@ -78,7 +78,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 	all *flight.Recorders) *connection {
 	l := &connection{
 		topology: t,
-		groups:   map[groupKey]*membership{}, counts: map[uint64]*atomic.Uint64{}, flights: all,
+		groups:   map[groupKey]*membership{}, counts: map[uint64]*tally{}, flights: all,
 		warned: map[warning]bool{},
 	}
 	if from != nil {

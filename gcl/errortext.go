@@ -33,6 +33,10 @@ func (n names) describe(replica int, c transport.Call) string {
 	if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
 	}
+	if wire.IsMessage(c.Collective) && c.Seq != 0 { // its group is of its two replicas
+		fmt.Fprintf(&b, "%s)", wire.RoundName(c.Round))
+		return b.String()
+	}
 	fmt.Fprintf(&b, "%s, group %s)", wire.RoundName(c.Round), flight.Names(n).GroupOf(replica, c))
 	return b.String()
 }

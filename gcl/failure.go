@@ -23,11 +23,12 @@ func (c *Comm) placeOf(k *call, f *transport.Call) flight.Place {
 }
 
 // failure is for what came of a call that was not refused.
-func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
+func (c *Comm) failure(ctx context.Context, k *call, call *transport.Call, err error) *callError {
 	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.Name), c.Replica(), err)
-	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), names(c.conn.flights.NamesIn(err, isNamed))
+	e.at, e.waits = c.placeOf(k, call), c.timedOut(ctx, c.labelOf(k), call, err)
+	e.names = names(c.conn.flights.NamesIn(err, isNamed))
 	if lost, _ := rootIn[*transport.LostError](err); lost != nil {
-		e.waited = c.conn.Flight.Waited(c.group.ID, call.Seq)
+		e.waited = c.conn.Flight.Waited(c.labelOf(k).Group, call.Seq)
 	}
 	return e
 }
@@ -55,7 +56,7 @@ func (c *Comm) place(seq uint64) flight.Place {
 
 // timedOut is what to add to the error of a call whose context is done, or "": which members have not come to it, and
 // what each of them was doing.
-func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) string {
+func (c *Comm) timedOut(ctx context.Context, label *flight.Label, call *transport.Call, err error) string {
 	own, done := context.Cause(ctx), ctx.Err() != nil
 	ended := func(err error) bool { // in a call, by a context that says nothing of another failure
 		return done && errors.Is(err, own) && len(findPlaces(own)) == 0 || errors.Is(err, context.DeadlineExceeded) ||
@@ -76,12 +77,7 @@ func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) st
 	if c.conn.Endpoint.Err() != nil { // else nobody tells anything
 		w = w.Heard(c.conn.flights)
 	}
-	members := c.group.Members
-	if wire.IsMessage(call.Collective) {
-		from, to, _ := wire.MessageOf(call.Seq)
-		members = []int{from, to}
-	}
-	text, missing := w.WaitingFor(c.conn.Flight, members, call.Group, call.Seq)
+	text, missing := w.WaitingFor(c.conn.Flight, label, call.Seq, call.Digest)
 	if abort != nil && !missing { // perhaps it is this replica that has come too late
 		return ""
 	}

@@ -156,7 +156,7 @@ func (w *ipu) do(g *membership, k call) error {
 	c.digest = c.fingerprint()
 	var f transport.Call
 	c.describe(&k, &f)
-	f.Seq, f.Count = g.seq.Add(1), uint64(c.larger(&k))
+	f.Seq, f.Count = g.made.calls.Add(1), uint64(c.larger(&k))
 	j := &c.conn.alone
 	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, nil, c.larger(&k))
 	defer j.Forget()

@@ -126,9 +126,9 @@ func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*
 		return nil, err
 	}
 	if l.counts[g.ID] == nil {
-		l.counts[g.ID] = new(atomic.Uint64)
+		l.counts[g.ID] = new(tally)
 	}
-	g.seq = l.counts[g.ID]
+	g.made = l.counts[g.ID]
 	l.groups[key] = g
 	return g, nil
 }
@@ -153,7 +153,7 @@ func (l *connection) groupOfAll(members []int, rank int) (*membership, error) {
 		return nil, err
 	}
 	g := &membership{Group: carry.NewGroup(members, rank, rings, 0), link: linkAmong(l.Endpoint, members),
-		seq: new(atomic.Uint64)}
+		made: new(tally)}
 	g.Split = &carry.Split{Grid: phases.Grid{Domains: 1, Each: len(members), Place: rank}}
 	return g, nil
 }
@@ -165,6 +165,7 @@ func (c *Comm) setGroup(g *membership) {
 		name = c.label.Name
 	}
 	c.group, c.label = g, &flight.Label{Name: name, Members: g.Members, Rank: g.Rank, Group: g.ID, Lists: g.lists}
+	c.pairs = new(pairs)
 }
 
 // groupKey tells groups of one replica apart.
@@ -180,8 +181,14 @@ type membership struct {
 	link   transport.Link // see linkAmong
 	uneven string         // why the group has no split, if it has none
 	lists  string         // the layout's text form, if no size and stride say it
-	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+	made   *tally
+}
 
-	once    sync.Once
-	counted messages // made by once
+// tally counts what a replica has made in a group of the same members, whatever the ring. They are taken in turn, but
+// by a refused call that has no turn.
+type tally struct {
+	calls atomic.Uint64
+
+	once           sync.Once
+	sent, received []atomic.Uint64 // messages to and from each rank; made by once
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"gogcl.dev/gcl/internal/carry/rounds"
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/tensor"
@@ -47,28 +49,80 @@ func SendRecv[T tensor.Element](ctx context.Context, c *Comm, data []T, to int, 
 		src: tensor.Bytes(data), dst: tensor.Bytes(dst), srcLen: len(data), dstLen: len(dst)})
 }
 
-// messages counts those from and to each rank of a group.
-type messages struct{ sent, received []atomic.Uint64 }
+// pairs are the labels of the messages of one Comm, by the wire.PairID of what a call sends and of what it receives,
+// either of which may be 0. They are made when first used.
+type pairs struct {
+	mu sync.Mutex // guards by
+	by map[[2]uint64]*flight.Label
+}
 
-// messagesOf are those of a group.
-func (g *membership) messagesOf() *messages {
-	g.once.Do(func() {
-		g.counted = messages{make([]atomic.Uint64, len(g.Members)), make([]atomic.Uint64, len(g.Members))}
-	})
-	return &g.counted
+// hasRank reports whether there is a rank in the group.
+func (c *Comm) hasRank(rank int) bool { return rank >= 0 && rank < c.Size() }
+
+// describeMessages says what a call that moves messages is: what it receives, if it does, else what it sends. A peer
+// that does not exist leaves it with the group alone.
+func (c *Comm) describeMessages(k *call, f *transport.Call) {
+	f.Collective, f.DType, f.Count, f.Group = k.moves, uint8(k.dtype), uint64(k.srcLen), c.group.ID
+	if k.moves == wire.Recv {
+		f.Count = uint64(k.dstLen)
+	}
+	own, sends, receives := c.Replica(), k.moves != wire.Recv, k.moves != wire.Send
+	if sends && !c.hasRank(k.to) || receives && !c.hasRank(k.from) { // it is refused
+		f.Group = wire.PairID(c.group.ID, own, own)
+		k.label = &flight.Label{Name: c.label.Name, Group: f.Group, Members: c.group.Members, Rank: c.group.Rank}
+		return
+	}
+	var sent, received uint64 // PairIDs
+	if sends {
+		to := c.group.Members[k.to]
+		sent, f.Root = wire.PairID(c.group.ID, own, to), wire.Peers(own, to)
+		f.Group = sent
+	}
+	if receives {
+		from := c.group.Members[k.from]
+		received, f.Root = wire.PairID(c.group.ID, from, own), wire.Peers(from, own)
+		f.Group = received
+	}
+	k.label = c.labelOfPairs(k, sent, received)
+}
+
+// labelOfPairs is the label of messages sent and received, each of which may be none: 0.
+func (c *Comm) labelOfPairs(k *call, sent, received uint64) *flight.Label {
+	p := c.pairs
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := [2]uint64{sent, received}
+	l := p.by[key]
+	if l != nil {
+		return l
+	}
+	if sent != 0 {
+		l = &flight.Label{Name: c.label.Name, Group: sent, Members: []int{c.Replica(), c.group.Members[k.to]}}
+	}
+	if received != 0 {
+		l = &flight.Label{Name: c.label.Name, Group: received, Members: []int{c.group.Members[k.from], c.Replica()},
+			Also: l}
+	}
+	if p.by == nil {
+		p.by = map[[2]uint64]*flight.Label{}
+	}
+	p.by[key] = l
+	return l
 }
 
 // numberMessages gives the messages of a call their numbers, and returns that of the call: of what it receives, if it
 // does. A peer that does not exist has none.
 func (c *Comm) numberMessages(k *call) (seq uint64) {
-	g, own := c.group, c.Replica()
-	counted := g.messagesOf()
-	if k.to >= 0 && k.to < len(g.Members) {
-		k.sent = wire.MessageSeq(own, g.Members[k.to], counted.sent[k.to].Add(1))
+	made := c.group.made
+	made.once.Do(func() {
+		made.sent, made.received = make([]atomic.Uint64, c.Size()), make([]atomic.Uint64, c.Size())
+	})
+	if k.moves != wire.Recv && c.hasRank(k.to) {
+		k.sent = made.sent[k.to].Add(1)
 		seq = k.sent
 	}
-	if k.from >= 0 && k.from < len(g.Members) {
-		k.received = wire.MessageSeq(g.Members[k.from], own, counted.received[k.from].Add(1))
+	if k.moves != wire.Send && c.hasRank(k.from) {
+		k.received = made.received[k.from].Add(1)
 		seq = k.received
 	}
 	return seq
@@ -82,7 +136,7 @@ func (c *Comm) checkMessages(k *call) error {
 		rank int
 		what string
 	}{{sends, k.to, "send to"}, {receives, k.from, "receive from"}} {
-		if peer.is && (peer.rank < 0 || peer.rank >= c.Size()) {
+		if peer.is && !c.hasRank(peer.rank) {
 			return fmt.Errorf("%s rank %d, which is not a rank of the group, 0 to %d", peer.what, peer.rank, c.Size()-1)
 		}
 	}
@@ -111,22 +165,27 @@ func (c *Comm) performMessages(ctx context.Context, k *call, f *transport.Call) 
 		copy(k.dst, k.src)
 		return c.end(nil)
 	}
-	m := &c.conn.messages
+	m := &c.conn.moved
 	*m = rounds.Messages{Envelope: envelope, To: rounds.None, From: rounds.None, Out: k.src, In: k.dst}
-	describe := func(seq uint64, elements int) transport.Call {
-		return transport.Call{Group: c.group.ID, Seq: seq, Count: uint64(elements), DType: uint8(k.dtype),
-			Collective: wire.Message}
-	}
+	own := c.Replica()
 	if k.moves != wire.Recv {
-		m.To, m.Sent = c.group.Members[k.to], describe(k.sent, k.srcLen)
+		m.To = c.group.Members[k.to]
+		m.Sent = c.message(own, m.To, k.sent, k.srcLen, k.dtype)
 	}
 	if k.moves != wire.Send {
-		m.From, m.Received = c.group.Members[k.from], describe(k.received, k.dstLen)
+		m.From = c.group.Members[k.from]
+		m.Received = c.message(m.From, own, k.received, k.dstLen, k.dtype)
 	}
-	err := c.conn.Pass(ctx, m)
+	err := c.conn.Messages(ctx, m)
 	m.Out, m.In = nil, nil
 	if err != nil {
 		return c.failed(ctx, k, f, err)
 	}
 	return c.end(nil)
+}
+
+// message describes a message from one replica to another, as both sides do if they agree.
+func (c *Comm) message(from, to int, number uint64, elements int, dtype tensor.DType) transport.Call {
+	return transport.Call{Group: wire.PairID(c.group.ID, from, to), Root: wire.Peers(from, to), Seq: number,
+		Count: uint64(elements), DType: uint8(dtype), Collective: wire.Message}
 }

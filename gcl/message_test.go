@@ -17,6 +17,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 	"gogcl.dev/transport/tcp"
 )
 
@@ -357,6 +358,166 @@ func TestMessageEnds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhoIsMissing: the error of a call that times out names whom it waits for, whatever messages went before: the
+// numbers of messages are none of collectives, nor of other messages.
+func TestWhoIsMissing(t *testing.T) {
+	x := func(n int) []int32 { return make([]int32, n) }
+	type body = func(ctx context.Context, c *gcl.Comm) error
+	for _, tt := range []struct {
+		name string
+		on   [3]body // nil: it stays away
+		want []string
+		not  string
+	}{
+		{"a collective after a message", [3]body{
+			func(ctx context.Context, c *gcl.Comm) error {
+				return errors.Join(gcl.Recv(ctx, c, x(1), 1), gcl.AllReduceInPlace(ctx, c, x(5000), gcl.Add))
+			},
+			func(ctx context.Context, c *gcl.Comm) error { return gcl.Send(ctx, c, x(1), 0) },
+			func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceInPlace(ctx, c, x(5000), gcl.Add) },
+		}, []string{"waiting for replica 1, which has made no call for", "since send #1 to replica 0"}, "all members"},
+		{"a message after one of another pair", [3]body{
+			func(ctx context.Context, c *gcl.Comm) error { return gcl.Recv(ctx, c, x(1), 1) },
+			func(ctx context.Context, c *gcl.Comm) error { return gcl.Recv(ctx, c, x(1), 2) },
+			func(ctx context.Context, c *gcl.Comm) error { return gcl.Send(ctx, c, x(1), 1) },
+		}, []string{"receive #1 from replica 1", "waiting for replica 1, which has made no call for"}, "for replica 2"},
+		{"a message after one the other way", [3]body{
+			func(ctx context.Context, c *gcl.Comm) error {
+				return errors.Join(gcl.Send(ctx, c, x(1), 1), gcl.Recv(ctx, c, x(1), 1))
+			},
+			func(ctx context.Context, c *gcl.Comm) error { return gcl.Recv(ctx, c, x(1), 0) },
+			nil,
+		}, []string{"receive #1 from replica 1", "waiting for replica 1, which has made no call for"}, "all members"},
+		{"both ways, the one sent to is missing", [3]body{
+			func(ctx context.Context, c *gcl.Comm) error { return gcl.SendRecv(ctx, c, x(1<<22), 1, x(1), 2) },
+			nil,
+			func(ctx context.Context, c *gcl.Comm) error {
+				if err := gcl.Send(ctx, c, x(1), 0); err != nil {
+					return err
+				}
+				return gcl.Recv(ctx, c, x(1), 0)
+			},
+		}, []string{"waiting for replica 1, which has made no call"}, "waiting for replica 2"},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "_"), func(t *testing.T) {
+			onAll(t, func(t *testing.T, opts func(n int) []gcl.CommOption) {
+				var own error
+				told := make(chan bool) // nobody leaves before rank 0 has its error
+				_ = gcl.Run(t.Context(), 3, func(ctx context.Context, c *gcl.Comm) error {
+					if err := c.Barrier(ctx); err != nil {
+						return err
+					}
+					short := ctx
+					if c.Rank() == 0 {
+						var cancel context.CancelFunc
+						short, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
+						defer cancel()
+					}
+					if tt.on[c.Rank()] != nil {
+						if err := tt.on[c.Rank()](short, c); c.Rank() == 0 {
+							own = err
+							close(told)
+						}
+					}
+					<-told
+					return nil
+				}, opts(3)...)
+				for _, want := range tt.want {
+					if own == nil || !strings.Contains(own.Error(), want) || strings.Contains(own.Error(), tt.not) {
+						t.Errorf("error %v\nwant %q, and not %q", own, want, tt.not)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestMessagesOfOtherRings: a group counts its messages once, by whatever options its Comms go.
+func TestMessagesOfOtherRings(t *testing.T) {
+	if err := gcl.Run(t.Context(), 4, func(ctx context.Context, c *gcl.Comm) error {
+		other, err := c.With(gcl.Options{Topology: topology.PeripheralRing})
+		if err != nil {
+			return err
+		}
+		x := make([]int32, 1)
+		switch c.Rank() {
+		case 0:
+			err = errors.Join(gcl.Send(ctx, c, x, 1), gcl.Send(ctx, other, x, 1), gcl.Send(ctx, c, x, 1))
+		case 1:
+			err = errors.Join(gcl.Recv(ctx, other, x, 0), gcl.Recv(ctx, other, x, 0), gcl.Recv(ctx, c, x, 0))
+		}
+		if err != nil {
+			return err
+		}
+		return c.Barrier(ctx)
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCloseAfterAMessage: a message after a broadcast says nothing of whether all had that.
+func TestCloseAfterAMessage(t *testing.T) {
+	onSockets(t, func(t *testing.T, network tcp.Network) {
+		comms := apartOn(t, network, 3)
+		var done, left sync.WaitGroup
+		errs := make([]error, 3)
+		done.Add(2)
+		for r, c := range comms {
+			left.Go(func() {
+				if r == 2 {
+					done.Wait()
+					errs[r] = c.Close()
+					return
+				}
+				err := gcl.BroadcastInPlace(t.Context(), c, make([]int32, 5000), 0)
+				if r == 0 && err == nil {
+					err = gcl.Send(t.Context(), c, make([]int32, 1), 1)
+				} else if err == nil {
+					err = gcl.Recv(t.Context(), c, make([]int32, 1), 0)
+				}
+				done.Done()
+				errs[r] = errors.Join(err, c.Close())
+			})
+		}
+		left.Wait()
+		for r, err := range errs[:2] {
+			if err == nil || !strings.Contains(err.Error(), "replica 2") {
+				t.Errorf("replica %d: %v, want an error of replica 2", r, err)
+			}
+		}
+	})
+}
+
+// TestDumpOfMessages: what Dump says of a message is of its two replicas, and names in errors are those of Named.
+func TestDumpOfMessages(t *testing.T) {
+	waits := make(chan bool)
+	var dump string
+	err := gcl.Run(t.Context(), 3, func(ctx context.Context, c *gcl.Comm) error {
+		switch c.Rank() {
+		case 0:
+			return gcl.Recv(ctx, c.Named("edge"), make([]int32, 4), 1)
+		case 1:
+			for dump = c.Dump(); !strings.Contains(dump, "replica 0 is in receive #1"); dump = c.Dump() {
+				runtime.Gosched()
+			}
+			close(waits)
+			return gcl.Send(ctx, c.Named("halo"), make([]int32, 5), 0)
+		}
+		<-waits
+		return nil
+	})
+	if !strings.Contains(dump, `replica 0 is in receive #1 from replica 1 "edge" for `) ||
+		!strings.Contains(dump, "waiting for replica 1, which has made no call") ||
+		strings.Contains(dump, "for replica 2") {
+		t.Errorf("dump\n%s", dump)
+	}
+	for _, name := range []string{`"edge"`, `"halo"`} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("no name %s in %v", name, err)
+		}
+	}
 }
 
 // TestMessagesInStart: messages of a function given to Start, and its Work.

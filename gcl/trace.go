@@ -63,6 +63,7 @@ type TraceCall struct {
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
 	Message    bool         // it is no collective but a Send, Recv or SendRecv; Collective is Custom
 	To, From   int          // of a Message: replica ids of whom it sends to and receives from, or -1; else 0
+	SentSeq    uint64       // of a Message that is sent: its number; Seq is that of what is received, if anything is
 	Operator   Operator     // of a reduction
 	Root       int          // a rank; of collectives without a root 0
 	Tensors    int          // how many a call on several has (Many, Tensors, Mapped, a Batch of 0, 2 or more); else 0
@@ -85,14 +86,14 @@ func (c TraceCall) String() string {
 		return wire.NameWithin(c.Collective) + wire.Quote(c.Name)
 	}
 	if c.Message {
-		f := transport.Call{Collective: wire.SendRecv, Seq: wire.MessageSeq(max(c.From, 0), max(c.To, 0), c.Seq)}
+		f := transport.Call{Collective: wire.SendRecv, Seq: c.Seq, Root: wire.Peers(c.From, c.Replica)}
 		switch {
+		case c.From < 0 && c.To < 0: // refused: there are no such ranks
+			f.Collective, f.Seq = wire.Message, 0
 		case c.From < 0:
-			f.Collective = wire.Send
+			f.Collective, f.Root = wire.Send, wire.Peers(c.Replica, c.To)
 		case c.To < 0:
 			f.Collective = wire.Recv
-		default:
-			f.Seq = wire.MessageSeq(c.From, c.Replica, c.Seq)
 		}
 		return wire.Name(f) + wire.Quote(c.Name)
 	}

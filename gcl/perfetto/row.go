@@ -150,8 +150,11 @@ func (r *row) segment(c *gcl.TraceCall, number int, s gcl.TraceSegment) {
 // flow is the id of the arrow of a segment, alike at sender and receiver and different for any other segment, as far as
 // 64 bits can tell.
 func flow(c *gcl.TraceCall, round, from, to int, number uint64) uint64 {
-	id := uint64(0)
-	for _, n := range [...]uint64{c.ConnectionID, c.Group, c.Seq, uint64(c.Phase), uint64(round), uint64(from),
+	id, seq := uint64(0), c.Seq
+	if c.Message && from == c.Replica { // a message has one number at both ends
+		seq = c.SentSeq
+	}
+	for _, n := range [...]uint64{c.ConnectionID, c.Group, seq, uint64(c.Phase), uint64(round), uint64(from),
 		uint64(to), number} {
 		id = mix(id + n)
 	}

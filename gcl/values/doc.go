@@ -10,9 +10,10 @@
 //
 // Values travel as package encoding/gob encodes them, or by the MarshalBinary and UnmarshalBinary, or GobEncode and
 // GobDecode, of their type. So fields that are not exported stay behind; the dynamic types in interfaces are to be
-// registered with [gob.Register], on all replicas; a pointer may be nil; a slice or a map that is empty may arrive as
-// nil; functions and channels are errors. Every replica gets copies, of its own value too. Slices of numbers go faster
-// by package gcl.
+// registered with [gob.Register], on all replicas; a value may be nil; functions and channels are errors, except as
+// fields, which stay behind. An empty slice or map may arrive as nil. Within a value gob leaves out fields that are
+// zero: so a field that points to zero arrives as nil, and -0.0 in a field as 0. A value that leads back to itself is
+// an error. Every replica gets copies, of its own value too. Slices of numbers go faster by package gcl.
 //
 // # Rules
 //

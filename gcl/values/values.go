@@ -150,11 +150,13 @@ type call struct {
 	c      *gcl.Comm
 	name   string // "Gather"
 	what   string // what all members have alike: "Gather of map[string]int, root 0"
+	fields string // of the type, which a name may not tell
 	failed error  // of this replica: all members are told
 }
 
 func callOf[T any](c *gcl.Comm, name string, root int) *call {
-	k := &call{c: c, name: name, what: fmt.Sprintf("%s of %v, root %d", name, reflect.TypeFor[T](), root)}
+	t := reflect.TypeFor[T]()
+	k := &call{c: c, name: name, what: fmt.Sprintf("%s of %v, root %d", name, t, root), fields: fieldsOf(t, nil)}
 	if c != nil && (root < 0 || root >= c.Size()) {
 		k.failed = fmt.Errorf("root %d is not a rank of the group, 0 to %d", root, c.Size()-1)
 	}
@@ -192,7 +194,7 @@ func (k *call) agree(ctx context.Context, length int) ([]int, error) {
 		length = -1
 	}
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(k.what))
+	_, _ = hash.Write([]byte(k.what + k.fields))
 	all, err := gcl.AllGather(ctx, k.c, []int64{int64(length), int64(hash.Sum64())})
 	if err != nil {
 		return nil, fmt.Errorf("values: %s: %w", k.name, err)
@@ -220,6 +222,10 @@ func (k *call) agree(ctx context.Context, length int) ([]int, error) {
 	}
 	replicas := k.c.Members()
 	if other >= 0 && !bad {
+		if texts[0] == texts[other] {
+			return nil, fmt.Errorf("values: %w: replicas %d and %d call %s, with types of one name and other packages or "+
+				"fields", gcl.ErrMismatch, replicas[0], replicas[other], texts[0])
+		}
 		return nil, fmt.Errorf("values: %w: replica %d calls %s, replica %d calls %s", gcl.ErrMismatch, replicas[0],
 			texts[0], replicas[other], texts[other])
 	}
@@ -254,19 +260,33 @@ func (k *call) texts(ctx context.Context, own string) ([]string, error) {
 // maxText is how many bytes of an error of another replica, a panic's with its stack, are told.
 const maxText = 8 << 10
 
-// box lets a value be nil, or of an interface's type.
-type box[T any] struct{ V T }
-
+// encode encodes a list of the value, or an empty list of nil: so what gob leaves out of a struct, as a zero behind a
+// pointer, is there.
 func encode[T any](v T) ([]byte, error) {
+	r := reflect.ValueOf(&v).Elem()
+	if mayCycle(r.Type(), nil) {
+		if err := findCycle(r, map[visit]bool{}); err != nil {
+			return nil, err
+		}
+	}
+	list := []T{v}
+	switch r.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
+		if r.IsNil() {
+			list = []T{}
+		}
+	}
 	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(box[T]{v})
+	err := gob.NewEncoder(&b).Encode(list)
 	return b.Bytes(), err
 }
 
-func decode[T any](data []byte) (T, error) {
-	var b box[T]
-	err := gob.NewDecoder(bytes.NewReader(data)).Decode(&b)
-	return b.V, err
+func decode[T any](data []byte) (v T, err error) {
+	var list []T
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&list); err != nil || len(list) == 0 {
+		return v, err
+	}
+	return list[0], nil
 }
 
 // decodeAll decodes values that lie one after the other.

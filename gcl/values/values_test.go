@@ -5,6 +5,8 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"reflect"
 	"strings"
 	"testing"
@@ -152,6 +154,95 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestZeros: what gob leaves out of a struct arrives as it is: zeros behind pointers, empty lists, the sign of zero.
+func TestZeros(t *testing.T) {
+	negative := math.Copysign(0, -1)
+	if err := gcl.Run(t.Context(), 2, func(ctx context.Context, c *gcl.Comm) error {
+		zero := 0
+		pointers, err := values.AllGather(ctx, c, &zero)
+		if err != nil || pointers[0] == nil || *pointers[1] != 0 {
+			return fmt.Errorf("pointers to zero: %v, %w", pointers, err)
+		}
+		floats, err := values.AllGather(ctx, c, negative)
+		if err != nil || math.Float64bits(floats[0]) != math.Float64bits(negative) {
+			return fmt.Errorf("negative zeros: %v, %w", floats, err)
+		}
+		lists, err := values.AllGather(ctx, c, [][]int{{}, nil, {0}})
+		if err != nil || len(lists[1]) != 3 || len(lists[1][2]) != 1 {
+			return fmt.Errorf("lists: %v, %w", lists, err)
+		}
+		return errors.Join(
+			all(ctx, c, func(r int) bool { return false }),
+			all(ctx, c, func(r int) string { return "" }),
+			all(ctx, c, func(int) []int { return nil }),
+			all(ctx, c, func(int) map[string]int { return nil }),
+			all(ctx, c, func(r int) *big.Int { return big.NewInt(0) }),
+		)
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// ringOf is a list whose last leads to the first.
+type ringOf struct {
+	Value int
+	Next  *ringOf
+	Any   any
+}
+
+// TestCycles: a value that leads back to itself is an error, and what is only found twice in one is none.
+func TestCycles(t *testing.T) {
+	gob.Register(&ringOf{})
+	gob.Register([]any{})
+	cyclic := &ringOf{Value: 1}
+	cyclic.Next = cyclic
+	hidden := &ringOf{}
+	hidden.Any = hidden
+	list := []any{1}
+	list[0] = list
+	shared := &ringOf{Value: 2}
+	twice := &ringOf{Next: shared, Any: shared}
+	if err := gcl.Run(t.Context(), 2, func(ctx context.Context, c *gcl.Comm) error {
+		for _, v := range []any{cyclic, hidden, list} {
+			_, err := values.AllGather(ctx, c, v)
+			if err == nil || !strings.Contains(err.Error(), "leads back to itself") {
+				return fmt.Errorf("a cycle: %w", err)
+			}
+		}
+		got, err := values.AllGather(ctx, c, twice)
+		if err == nil && got[1].Next.Value != 2 {
+			err = errors.New("another value")
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTypesOfOneName: types whose names are alike are told apart by their fields.
+func TestTypesOfOneName(t *testing.T) {
+	one := func(ctx context.Context, c *gcl.Comm) error {
+		type T struct{ A int }
+		_, err := values.AllGather(ctx, c, T{1})
+		return err
+	}
+	two := func(ctx context.Context, c *gcl.Comm) error {
+		type T struct{ A, B int }
+		_, err := values.AllGather(ctx, c, T{1, 2})
+		return err
+	}
+	if err := gcl.Run(t.Context(), 2, func(ctx context.Context, c *gcl.Comm) error {
+		err := [](func(context.Context, *gcl.Comm) error){one, two}[c.Rank()](ctx, c)
+		if !errors.Is(err, gcl.ErrMismatch) ||
+			!strings.Contains(err.Error(), "types of one name and other packages or fields") {
+			t.Errorf("replica %d: %v", c.Rank(), err)
+		}
+		return c.Barrier(ctx)
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestReduceOrder: the fold is in the order of the ranks, and may change its arguments.
 func TestReduceOrder(t *testing.T) {
 	for root := range 3 {
@@ -234,7 +325,7 @@ func TestErrors(t *testing.T) {
 		{"a channel", func(ctx context.Context, c *gcl.Comm) error {
 			_, err := values.Broadcast(ctx, c, make(chan int), 2)
 			return err
-		}, "values: Broadcast: replica 2: gob: ", nil},
+		}, "values: Broadcast: replica 2: gob NewTypeObject can't handle type: chan int", nil},
 		{"not registered", func(ctx context.Context, c *gcl.Comm) error {
 			_, err := values.Broadcast[any](ctx, c, struct{ A int }{1}, 0)
 			return err

@@ -1,6 +1,8 @@
 package carry
 
 import (
+	"context"
+
 	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/carry/onepass"
 	"gogcl.dev/gcl/internal/carry/phases"
@@ -50,6 +52,15 @@ func (l *Carrier) Inspect() Inspection {
 	s := Inspection{Staged: l.staging.Bytes()}
 	s.Pieces, s.Streamed = l.onePass.Latest()
 	return s
+}
+
+// Messages carries out a call that moves messages, and tells how.
+func (l *Carrier) Messages(ctx context.Context, m *rounds.Messages) error {
+	l.Flight.Choose(methods.Auto, route.Messages)
+	if l.Listener != nil {
+		l.Listener.Chosen(route.Route{Path: route.Messages}, m.Rounds(), flight.Rings{})
+	}
+	return l.Pass(ctx, m)
 }
 
 // chosen tells how a job is carried out, and in how many rounds.

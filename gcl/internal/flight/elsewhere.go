@@ -32,8 +32,8 @@ type standing struct {
 	Cut        bool              `json:",omitempty"` // there was no room for further connections
 }
 
-// maxReached bounds the groups of a standing.
-const maxReached = 8
+// maxReached bounds the groups of a standing, and pairs of replicas that messages went between.
+const maxReached = 16
 
 // standings is a line with the standings of the connections, in at most so many bytes.
 func (s *Recorders) standings(limit int) []byte {
@@ -50,12 +50,16 @@ func (s *Recorders) standings(limit int) []byte {
 			if at.Call == "" {
 				at.Call, at.Inside, at.Ago = r.name()+r.whose(), r.inside(), w.ago(r)
 			}
-			if _, ok := at.Reached[r.label.Group]; !ok && r.seq > 0 {
+			for l := r.label; l != nil; l = l.Also {
+				seq, _ := r.in(l.Group)
+				if _, ok := at.Reached[l.Group]; ok || seq == 0 {
+					continue
+				}
 				if len(at.Reached) == maxReached {
 					at.More = true
 					return false
 				}
-				at.Reached[r.label.Group] = r.seq
+				at.Reached[l.Group] = seq
 			}
 			return true
 		})

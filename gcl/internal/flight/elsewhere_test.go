@@ -45,7 +45,8 @@ func TestReachedElsewhere(t *testing.T) {
 			own := ours.Open(0, 7)
 			make1(own, group, c.waits)
 			ours.Hear(func() [][]byte { return [][]byte{nil, theirs.Report(4 << 10)} })
-			text, missed := ours.Look().Heard(ours).WaitingFor(own, members, group, c.waits)
+			text, missed := ours.Look().Heard(ours).WaitingFor(own,
+				&Label{Members: members, Group: group}, c.waits, 0)
 			if !strings.HasPrefix(text, c.want) || missed != strings.HasPrefix(c.want, "waiting") {
 				t.Errorf("%q, %v; want %q", text, missed, c.want)
 			}

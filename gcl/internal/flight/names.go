@@ -25,6 +25,7 @@ type groupOf struct {
 // callOf is a call of a replica, as far as a transport.Call tells it from others of the group.
 type callOf struct {
 	replica    int
+	group      uint64
 	number     uint64
 	collective uint8
 }
@@ -32,7 +33,7 @@ type callOf struct {
 // Of is the name of a replica's call, or "".
 func (n Names) Of(replica int, c transport.Call) string {
 	number, _ := wire.PhaseOf(c.Seq)
-	return n.calls[callOf{replica, number, c.Collective}]
+	return n.calls[callOf{replica, c.Group, number, wire.Kind(c.Collective)}]
 }
 
 // GroupOf is the name of the group of a replica's call.
@@ -56,14 +57,18 @@ func (s *Recorders) NamesIn(err error, named func(error) bool) Names {
 				continue
 			}
 			f.newest(func(r *record) bool {
-				if r.seq != number || r.collective != c.Collective || phase == 0 && r.label.Group != c.Group {
+				seq, in := r.in(c.Group)
+				if phase > 0 {
+					seq = r.seq
+				}
+				if seq != number || wire.Kind(r.collective) != wire.Kind(c.Collective) || phase == 0 && !in {
 					return true
 				}
 				if r.label.Name != "" {
 					if out.calls == nil {
 						out.calls = map[callOf]string{}
 					}
-					out.calls[callOf{replica, number, c.Collective}] = r.label.Name
+					out.calls[callOf{replica, c.Group, number, wire.Kind(c.Collective)}] = r.label.Name
 				}
 				if r.label.Lists != "" && r.label.Group == c.Group {
 					out.nameGroup(replica, c.Group, r.label.GroupName())

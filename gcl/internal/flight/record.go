@@ -12,6 +12,7 @@ import (
 type record struct {
 	label      *Label
 	seq        uint64
+	also       uint64 // of label.Also: the number of what a call sends that receives too
 	count      uint64 // elements of the input
 	began      int64  // by ticks.Now
 	root       uint32
@@ -46,6 +47,21 @@ type Label struct {
 	Rank    int
 	Group   uint64
 	Lists   string // the text form of the lists that the group was given by, or ""
+
+	// Also is the messages that a call sends where the label is of those that it receives; else nil.
+	Also *Label
+}
+
+// in is the number of a call among those of a group, or of the messages between two replicas, and whether it is one of
+// them.
+func (r *record) in(group uint64) (seq uint64, is bool) {
+	switch {
+	case r.label.Group == group:
+		return r.seq, true
+	case r.label.Also != nil && r.label.Also.Group == group:
+		return r.also, true
+	}
+	return 0, false
 }
 
 // GroupName is how errors name the group: its members, and its lists.
@@ -70,6 +86,9 @@ const maxLists = 200
 // words stalls.
 func (r *record) begin(l *Label, call *transport.Call, began int64) {
 	r.label, r.seq, r.count, r.root, r.began = l, call.Seq, call.Count, call.Root, began
+	if l.Also != nil {
+		r.also = call.Digest
+	}
 	r.collective, r.operator, r.dtype = call.Collective, call.Operator, call.DType
 	r.state, r.refused, r.method, r.path, r.phase, r.round, r.end = running, false, 0, 0, 0, 0, 0
 }

@@ -219,8 +219,8 @@ func (f *Recorder) slotRead(n, head uint64) *record {
 	if 2*n+1 != head {
 		return r
 	}
-	last := record{label: r.label, seq: r.seq, count: r.count, began: r.began, root: r.root, collective: r.collective,
-		operator: r.operator, dtype: r.dtype}
+	last := record{label: r.label, seq: r.seq, also: r.also, count: r.count, began: r.began, root: r.root,
+		collective: r.collective, operator: r.operator, dtype: r.dtype}
 	last.unpackWhere(n, f.where.Load())
 	return &last
 }

@@ -50,7 +50,7 @@ func (s *Recorders) Now() string {
 			on = fmt.Sprintf(" on connection %d", f.Connection)
 		}
 		fmt.Fprintf(&b, "replica %d is in %s%s%s for %v", f.Replica, r.name(), r.whose(), on, w.ago(&r))
-		if waits, _ := w.WaitingFor(f, r.label.Members, r.label.Group, r.seq); waits != "" {
+		if waits, _ := w.WaitingFor(f, r.label, r.seq, r.also); waits != "" {
 			b.WriteString(", " + waits)
 		}
 		b.WriteString("\n")
@@ -185,7 +185,7 @@ func (s state) String() string { return stateNames[s] }
 
 // name is the short name of the call.
 func (r *record) name() string {
-	return wire.Name(transport.Call{Collective: r.collective, Seq: r.seq}) + wire.Quote(r.label.Name)
+	return wire.Name(transport.Call{Collective: r.collective, Seq: r.seq, Root: r.root}) + wire.Quote(r.label.Name)
 }
 
 // fingerprint is that of the call, without its method and its digest.
@@ -213,6 +213,10 @@ func (r *record) text(describe func(transport.Call) string) string {
 	switch {
 	case r.collective == wire.Barrier:
 		data = ""
+	}
+	if wire.IsMessage(r.collective) { // which has no group but its two replicas
+		fmt.Fprintf(&b, " (%s)", describe(call))
+		return b.String()
 	}
 	fmt.Fprintf(&b, " (%sgroup %s)", data, r.label.GroupName())
 	if r.phase > 0 {

@@ -88,7 +88,7 @@ func (f *Recorder) call(group, seq uint64) (found record, known bool) {
 	f.newest(func(r *record) bool {
 		seen++
 		switch {
-		case r.label.Group != group:
+		case r.label.Group != group: // nor is a message asked for
 		case r.seq == seq:
 			found = *r
 		case r.seq < seq:

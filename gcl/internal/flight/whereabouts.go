@@ -38,8 +38,23 @@ func (s *Recorders) Look() *Whereabouts {
 }
 
 // WaitingFor says which members a replica waits for in a call on one of its connections, or "", and whether any have
-// not come to it.
-func (w *Whereabouts) WaitingFor(own *Recorder, members []int, group, seq uint64) (text string, missed bool) {
+// not come to it. The call has a number by its label, and another by label.Also if there is that.
+func (w *Whereabouts) WaitingFor(own *Recorder, l *Label, seq, also uint64) (text string, missed bool) {
+	text, missed = w.waitingFor(own, l.Members, l.Group, seq)
+	if l.Also == nil {
+		return text, missed
+	}
+	other, otherMissed := w.waitingFor(own, l.Also.Members, l.Also.Group, also)
+	switch {
+	case missed && otherMissed && text != other:
+		return text + ", and " + other, true
+	case otherMissed:
+		return other, true
+	}
+	return text, missed
+}
+
+func (w *Whereabouts) waitingFor(own *Recorder, members []int, group, seq uint64) (text string, missed bool) {
 	if own.records == nil || len(members) < 2 {
 		return "", false
 	}
@@ -226,7 +241,7 @@ func (r *record) inside() bool {
 
 // whose is the group of a call, for after its name. A collective within a replica has none.
 func (r *record) whose() string {
-	if r.collective&wire.WithinReplica != 0 {
+	if r.collective&wire.WithinReplica != 0 || wire.IsMessage(r.collective) {
 		return ""
 	}
 	return " of group " + r.label.GroupName()
@@ -238,13 +253,14 @@ func (f *Recorder) find(group, seq uint64) (found record, ok bool) {
 		return record{}, false
 	}
 	f.newest(func(r *record) bool {
-		if r.label.Group != group {
+		at, in := r.in(group)
+		if !in {
 			return true
 		}
-		if r.seq >= seq {
+		if at >= seq {
 			found, ok = *r, true
 		}
-		return r.seq > seq
+		return at > seq
 	})
 	return found, ok
 }

@@ -40,29 +40,29 @@ const (
 	SendRecv
 )
 
+// Kind is a collective in a transport.Call, and Message for each of the calls that move one: the two sides of a message
+// make different calls.
+func Kind(collective uint8) uint8 {
+	if IsMessage(collective) {
+		return Message
+	}
+	return collective
+}
+
 // IsMessage reports whether a collective in a transport.Call is a message or a call that moves one or two.
 func IsMessage(collective uint8) bool { return collective >= Message && collective <= SendRecv }
 
-// The Seq of a message has the mark, then the two replicas, then its number: messages from one replica to another, in
-// one group and on one connection, count from 1.
-const (
-	messageMark  = 1 << 62
-	replicaBits  = 14 // as many replicas as a job may have
-	messageBits  = 34
-	replicaMask  = 1<<replicaBits - 1
-	messageSlots = 1<<messageBits - 1
-)
-
-// MessageSeq is the Seq of the message from one replica to another that has a number.
-func MessageSeq(from, to int, number uint64) uint64 {
-	return messageMark | uint64(from)<<(replicaBits+messageBits) | uint64(to)<<messageBits | number&messageSlots
+// PairID is what a transport.Call and the flight recorder have in place of a group for the messages of a group from one
+// replica to another, which are counted by themselves.
+func PairID(group uint64, from, to int) uint64 {
+	return HashedGroup | FNV(group^FNVOffset, from, to)&^setGroup
 }
 
-// MessageOf takes the Seq of a message apart.
-func MessageOf(seq uint64) (from, to int, number uint64) {
-	from, to = int(seq>>(replicaBits+messageBits)&replicaMask), int(seq>>messageBits&replicaMask)
-	return from, to, seq & messageSlots
-}
+// Peers is the Root of a transport.Call for a message from one replica to another.
+func Peers(from, to int) uint32 { return uint32(from)<<16 | uint32(to)&0xffff }
+
+// PeersOf is the inverse.
+func PeersOf(root uint32) (from, to int) { return int(root >> 16), int(root & 0xffff) }
 
 // The Seq of a phase has the mark, then the number of the whole call, then that of the phase, counted from 1. So it
 // ascends with the calls, and within a call with its phases, as a transport's history of a group has it.
@@ -77,11 +77,7 @@ func PhaseSeq(number, phase uint64) uint64 { return phaseMark | number<<phaseBit
 
 // PhaseOf takes a Seq apart. A call that is not a phase of another has phase 0.
 func PhaseOf(seq uint64) (number, phase uint64) {
-	switch {
-	case seq&phaseMark != 0:
-	case seq&messageMark != 0:
-		return seq & messageSlots, 0
-	default:
+	if seq&phaseMark == 0 {
 		return seq, 0
 	}
 	return seq &^ phaseMark >> phaseBits, seq & (1<<phaseBits - 1)

@@ -28,8 +28,8 @@ func messageName(c transport.Call) string {
 	if c.Seq == 0 {
 		return name
 	}
-	from, to, number := MessageOf(c.Seq)
-	name = fmt.Sprintf("%s #%d", name, number)
+	from, to := PeersOf(c.Root)
+	name = fmt.Sprintf("%s #%d", name, c.Seq)
 	switch c.Collective {
 	case Send:
 		return fmt.Sprintf("%s to replica %d", name, to)

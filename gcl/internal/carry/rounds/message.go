@@ -75,6 +75,14 @@ func (l *Runner) Pass(ctx context.Context, m *Messages) error {
 	return nil
 }
 
+// Rounds is how many rounds the messages take.
+func (m *Messages) Rounds() int {
+	if len(m.Out) > inHead || len(m.In) > inHead {
+		return 2
+	}
+	return 1
+}
+
 // pass carries out a round of messages.
 func (l *Runner) pass(ctx context.Context, m *Messages, round int, batch []transport.Transfer) error {
 	m.Envelope.Round = uint32(round)
