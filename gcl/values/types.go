@@ -5,33 +5,34 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
-	"strings"
 )
 
-// fieldsOf tells types of one name apart: by their packages and by the fields that travel. within are the types around.
-func fieldsOf(t reflect.Type, within []reflect.Type) string {
-	text := t.PkgPath() + "." + t.String()
-	if slices.Contains(within, t) {
-		return text
+// writeFields writes what tells types of one name apart: their packages and the fields that travel. seen has the types
+// that have been written.
+func writeFields(w io.Writer, t reflect.Type, seen map[reflect.Type]bool) {
+	_, _ = fmt.Fprintf(w, "%s.%v", t.PkgPath(), t)
+	if seen[t] {
+		return
 	}
-	within = append(slices.Clip(within), t)
+	seen[t] = true
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return text + fieldsOf(t.Elem(), within)
+		writeFields(w, t.Elem(), seen)
 	case reflect.Map:
-		return text + fieldsOf(t.Key(), within) + fieldsOf(t.Elem(), within)
+		writeFields(w, t.Key(), seen)
+		writeFields(w, t.Elem(), seen)
 	case reflect.Struct:
-		var b strings.Builder
 		for f := range t.Fields() {
 			if f.IsExported() {
-				fmt.Fprintf(&b, "%s %s;", f.Name, fieldsOf(f.Type, within))
+				_, _ = fmt.Fprintf(w, "{%s ", f.Name)
+				writeFields(w, f.Type, seen)
 			}
 		}
-		return text + "{" + b.String() + "}"
+		_, _ = io.WriteString(w, "}")
 	}
-	return text
 }
 
 // ownCoding are the interfaces of types that encode themselves, into which gob does not look.
@@ -43,25 +44,40 @@ func codesItself(t reflect.Type) bool {
 	})
 }
 
-// mayCycle reports whether values of a type can lead back to themselves: through an interface, or a type within itself.
-func mayCycle(t reflect.Type, within []reflect.Type) bool {
-	if slices.Contains(within, t) {
-		return true
+// cycles looks for values that lead back to themselves.
+type cycles struct {
+	may  map[reflect.Type]bool // values of a type can, by what the type is; true too while it is looked at
+	path map[visit]bool        // the places on the way to the value
+}
+
+func newCycles() *cycles { return &cycles{map[reflect.Type]bool{}, map[visit]bool{}} }
+
+// possible reports whether values of a type can lead back to themselves: through an interface, or a type within itself.
+func (c *cycles) possible(t reflect.Type) bool {
+	may, known := c.may[t]
+	if !known {
+		c.may[t] = true
+		may = c.through(t)
+		c.may[t] = may
 	}
+	return may
+}
+
+// through is possible of a type that is not known.
+func (c *cycles) through(t reflect.Type) bool {
 	if codesItself(t) {
 		return false
 	}
-	within = append(slices.Clip(within), t)
 	switch t.Kind() {
 	case reflect.Interface:
 		return true
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return mayCycle(t.Elem(), within)
+		return c.possible(t.Elem())
 	case reflect.Map:
-		return mayCycle(t.Key(), within) || mayCycle(t.Elem(), within)
+		return c.possible(t.Key()) || c.possible(t.Elem())
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if f.IsExported() && mayCycle(f.Type, within) {
+			if f.IsExported() && c.possible(f.Type) {
 				return true
 			}
 		}
@@ -78,46 +94,45 @@ type visit struct {
 
 var errCycle = errors.New("the value leads back to itself, which has no end as bytes")
 
-// findCycle returns an error for a value that leads back to itself, which gob would follow until the stack is full. path
-// has the places on the way to it.
-func findCycle(v reflect.Value, path map[visit]bool) error {
-	if !v.IsValid() || codesItself(v.Type()) {
+// find returns an error for a value that leads back to itself, which gob would follow until the stack is full.
+func (c *cycles) find(v reflect.Value) error {
+	if !v.IsValid() || !c.possible(v.Type()) {
 		return nil
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice:
-		if v.IsNil() || !mayCycle(v.Type(), nil) {
+		if v.IsNil() {
 			return nil
 		}
 		here := visit{at: v.Pointer(), of: v.Type()}
 		if v.Kind() == reflect.Slice {
 			here.len = v.Len()
 		}
-		if path[here] {
+		if c.path[here] {
 			return errCycle
 		}
-		path[here] = true
-		defer delete(path, here)
+		c.path[here] = true
+		defer delete(c.path, here)
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return findCycle(v.Elem(), path)
+		return c.find(v.Elem())
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			if err := findCycle(v.Index(i), path); err != nil {
+			if err := c.find(v.Index(i)); err != nil {
 				return err
 			}
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			if err := errors.Join(findCycle(key, path), findCycle(v.MapIndex(key), path)); err != nil {
+			if err := errors.Join(c.find(key), c.find(v.MapIndex(key))); err != nil {
 				return err
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				if err := findCycle(v.Field(i), path); err != nil {
+				if err := c.find(v.Field(i)); err != nil {
 					return err
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"reflect"
 	"runtime/debug"
 
@@ -150,13 +151,17 @@ type call struct {
 	c      *gcl.Comm
 	name   string // "Gather"
 	what   string // what all members have alike: "Gather of map[string]int, root 0"
-	fields string // of the type, which a name may not tell
+	hash   uint64 // of what, and of the type's fields, which its name may not tell
 	failed error  // of this replica: all members are told
 }
 
 func callOf[T any](c *gcl.Comm, name string, root int) *call {
 	t := reflect.TypeFor[T]()
-	k := &call{c: c, name: name, what: fmt.Sprintf("%s of %v, root %d", name, t, root), fields: fieldsOf(t, nil)}
+	k := &call{c: c, name: name, what: fmt.Sprintf("%s of %v, root %d", name, t, root)}
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, k.what)
+	writeFields(hash, t, map[reflect.Type]bool{})
+	k.hash = hash.Sum64()
 	if c != nil && (root < 0 || root >= c.Size()) {
 		k.failed = fmt.Errorf("root %d is not a rank of the group, 0 to %d", root, c.Size()-1)
 	}
@@ -193,9 +198,7 @@ func (k *call) agree(ctx context.Context, length int) ([]int, error) {
 	if k.failed != nil {
 		length = -1
 	}
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(k.what + k.fields))
-	all, err := gcl.AllGather(ctx, k.c, []int64{int64(length), int64(hash.Sum64())})
+	all, err := gcl.AllGather(ctx, k.c, []int64{int64(length), int64(k.hash)})
 	if err != nil {
 		return nil, fmt.Errorf("values: %s: %w", k.name, err)
 	}
@@ -264,10 +267,8 @@ const maxText = 8 << 10
 // pointer, is there.
 func encode[T any](v T) ([]byte, error) {
 	r := reflect.ValueOf(&v).Elem()
-	if mayCycle(r.Type(), nil) {
-		if err := findCycle(r, map[visit]bool{}); err != nil {
-			return nil, err
-		}
+	if err := newCycles().find(r); err != nil {
+		return nil, err
 	}
 	list := []T{v}
 	switch r.Kind() {

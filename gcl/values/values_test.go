@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -417,4 +418,25 @@ func TestAnyInput(t *testing.T) {
 		},
 		Values: []any{&gcl.Comm{}, 1, -1, &person{}, []map[string]int{nil}},
 	})
+}
+
+// twice is a type in which a type stands twice, so sixteen of it within each other lead to the last by 65,536 ways.
+type (
+	twice[T any]   struct{ A, B []T }
+	four[T any]    = twice[twice[twice[twice[T]]]]
+	sixteen[T any] = four[four[four[four[T]]]]
+)
+
+// TestTypesWithinTypes: a type is looked at once, by however many ways another leads to it.
+func TestTypesWithinTypes(t *testing.T) {
+	type deep = sixteen[sixteen[any]]
+	if err := gcl.Run(t.Context(), 2, func(ctx context.Context, c *gcl.Comm) error {
+		got, err := values.AllGather(ctx, c, deep{A: slices.Grow(deep{}.A, 1)[:1]})
+		if err == nil && (len(got) != 2 || len(got[1].A) != 1) {
+			err = fmt.Errorf("got %v", got)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
 }
