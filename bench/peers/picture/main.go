@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return command.Mistake("picture", err, stderr)
 	}
-	if err := s.draw(); err != nil {
+	if err := s.draw(stdout); err != nil {
 		return command.Ended(ctx, "picture", err, stderr)
 	}
 	return command.OK
@@ -51,19 +51,20 @@ func parseFlags(args []string, stdout io.Writer) (settings, error) {
 	f := flag.NewFlagSet("picture", flag.ContinueOnError)
 	f.StringVar(&s.collective, "c", "allreduce", "the `collective` to draw")
 	f.StringVar(&s.peer, "peer", "best tuned Open MPI", "`name` of the peer in the legend")
-	f.StringVar(&s.out, "o", "", "`file` to draw into; must be given")
+	f.StringVar(&s.out, "o", "", "`file` to draw into, - is standard output; must be given")
 	const does = "Draws what bench/peers.sh -o has written."
 	if err := command.ParseArguments(f, args, stdout, "-o FILE table.csv...", does); err != nil {
 		return s, err
 	}
 	if s.in = f.Args(); s.out == "" || len(s.in) == 0 {
-		return s, errors.New("want -o FILE, and a table of bench/peers.sh -o for each number of replicas")
+		return s, fmt.Errorf("want -o FILE, and a table of bench/peers.sh -o for each number of replicas: have -o %q and "+
+			"the tables %q", s.out, s.in)
 	}
 	return s, nil
 }
 
 // draw makes the picture.
-func (s settings) draw() error {
+func (s settings) draw(stdout io.Writer) error {
 	o := measure.NewOrigin("", time.Now())
 	fig := &plot.Figure{Title: s.collective + " of float32 on one host: goroutines, and processes of the peer over shared memory",
 		Foot: fmt.Sprintf("bench/peers.sh, gogcl %s, %s, %s, %d cores", o.Version, o.Date, o.Machine, o.Cores),
@@ -81,6 +82,10 @@ func (s settings) draw() error {
 	}
 	var b bytes.Buffer
 	if err := fig.Write(&b); err != nil {
+		return err
+	}
+	if s.out == "-" {
+		_, err := b.WriteTo(stdout)
 		return err
 	}
 	return os.WriteFile(s.out, b.Bytes(), 0o644)
