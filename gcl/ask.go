@@ -15,8 +15,8 @@ type ask struct {
 // newAsk asks for a collective. The operator may be none: see checkAsk.
 func newAsk(collective schedule.Collective, op Operator, root int) ask {
 	a := ask{job.Ask{Collective: collective, Root: root}, op}
-	if op < numOperators {
-		a.Reduction = operators[op].Reduction
+	if r := op.row(); r != nil {
+		a.Reduction = r.Reduction
 	}
 	return a
 }

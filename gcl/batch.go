@@ -244,12 +244,13 @@ func (b *Batch) seal(x *crossing, l *list) {
 	if b.err == nil {
 		b.err = x.check(cmp.Or(b.what, "operand"), j.Outs, j.Ins)
 	}
+	_, digest := b.ask.operator.agreed(c.digest)
 	if b.several() {
-		l.sumUp(j, c.digest)
+		l.sumUp(j, digest)
 		b.digest = j.Digest
 	} else if b.err == nil {
 		j.AskOne()
-		b.digest = j.HashParts(c.digest)
+		b.digest = j.HashParts(digest)
 	}
 }
 

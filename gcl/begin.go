@@ -22,7 +22,7 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection,
 		ConnectionID: c.conn.number, Rank: c.Rank(), Size: c.Size(),
 		Group: f.Group, Seq: f.Seq, Collective: schedule.Collective(f.Collective),
-		Operator: Operator(f.Operator), Root: int(int32(f.Root)),
+		Operator: k.operator, Root: int(int32(f.Root)),
 		DType: tensor.DType(f.DType &^ wire.DTypeMarks), Elements: int(f.Count),
 	}
 	if k.moves != 0 {

@@ -102,7 +102,8 @@ func (c *Comm) describe(k *call, f *transport.Call) {
 		f.Collective = uint8(k.Collective)
 		f.Count, f.DType = k.counted(c.Size())
 	}
-	f.Group, f.Root, f.Operator, f.Digest = c.group.ID, wire.RootNumber(k.Root), uint8(k.operator), c.digest
+	f.Group, f.Root = c.group.ID, wire.RootNumber(k.Root)
+	f.Operator, f.Digest = k.operator.agreed(c.digest)
 }
 
 // number is the next one of a call's group, or of the calls within the replica, or of messages between two replicas.
@@ -149,7 +150,7 @@ func (c *Comm) prepare(ctx context.Context, k *call, f *transport.Call) (*job.Jo
 		given, n, err = c.checkGiven(k)
 	case k.counts.given:
 		if n, err = c.checkWithCounts(k); err == nil {
-			f.Digest = k.parts.Hash(c.digest)
+			f.Digest = k.parts.Hash(f.Digest)
 		}
 	default:
 		n, err = c.checkCall(k)

@@ -108,8 +108,8 @@ func (c *Comm) checkAsk(a *ask) error {
 		return errCustom
 	case !a.Collective.Valid():
 		return fmt.Errorf("unknown collective %d", a.Collective)
-	case contract.Combines && !operatorNames.Valid(a.operator):
-		return operatorNames.Check(a.operator)
+	case contract.Combines && !operatorTable.Load().names.Valid(a.operator):
+		return operatorTable.Load().names.Check(a.operator)
 	case !contract.Combines && a.operator != 0:
 		return fmt.Errorf("%s combines nothing: its operator is %v, want 0", wire.WithArticle(a.Collective), a.operator)
 	case contract.Rooted() && (a.Root < 0 || a.Root >= c.Size()):

@@ -100,6 +100,9 @@ func hiddenDifference(a, b transport.Call) (what, of string) {
 	if a.Collective != wire.Execute && bySchedule(a.Method, b.Method) {
 		of += ", or the schedules that their methods make of the same request"
 	}
+	if a.Operator&wire.OwnOperator != 0 {
+		of += ", or the operators of that name: in type or properties"
+	}
 	if phase > 0 {
 		of += ", or the groups whose phases these are"
 	} else if wire.ByLists(a.Group) {
@@ -186,7 +189,7 @@ var aspects = []aspect{
 			if c.Collective == wire.Execute && c.Operator == 0 { // whether it combines is up to the schedule
 				return fmt.Sprintf("none, or %v", Operator(0))
 			}
-			return Operator(c.Operator).String()
+			return operatorName(c.Operator)
 		},
 	},
 	{
@@ -294,7 +297,7 @@ func dataOf(c transport.Call) string {
 		words = append(words, dtype.String())
 	}
 	if schedule.Collective(c.Collective).Contract().Combines {
-		words = append(words, Operator(c.Operator).String())
+		words = append(words, operatorName(c.Operator))
 	}
 	if len(words) == 0 {
 		return ""

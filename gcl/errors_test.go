@@ -77,8 +77,8 @@ func badCalls() []badCall {
 		}, []string{"root 2", "0 to 1"}},
 
 		{"an operator that does not exist", func(ctx context.Context, c *gcl.Comm) error {
-			return result(gcl.AllReduce(ctx, c, f(10), 9))
-		}, []string{"Operator(9)"}},
+			return result(gcl.AllReduce(ctx, c, f(10), 240))
+		}, []string{"Operator(240)"}},
 		{"an operator far away", func(ctx context.Context, c *gcl.Comm) error {
 			return result(gcl.ReduceScatter(ctx, c, f(10), 255))
 		}, []string{"Operator(255)"}},

@@ -45,14 +45,14 @@ func (n names) describe(replica int, c transport.Call) string {
 // replica's call.
 func isCall(c transport.Call) bool {
 	dtype := tensor.DType(c.DType &^ wire.DTypeMarks)
-	return c.Collective <= wire.SendRecv && c.Operator < uint8(numOperators) && (dtype == 0 || dtype.Valid())
+	return c.Collective <= wire.SendRecv && (c.Operator < uint8(numOperators) || c.Operator&wire.OwnOperator != 0) && (dtype == 0 || dtype.Valid())
 }
 
 // describeData spells out what a call works on: "ADD float32 x 1024".
 func describeData(c transport.Call) string {
 	var b strings.Builder
 	if schedule.Collective(c.Collective).Contract().Combines || c.Collective == wire.Execute && c.Operator != 0 {
-		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
+		b.WriteString(operatorName(c.Operator) + " ")
 	}
 	switch dtype := tensor.DType(c.DType &^ wire.DTypeMarks); {
 	case byOwnCounts(c) && dtype == 0:

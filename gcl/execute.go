@@ -104,6 +104,9 @@ func (c *Comm) checkGiven(k *call) (g *rounds.Given, total int, err error) {
 		return nil, 0, err
 	}
 	switch {
+	case s.Contract().Combines && k.Reduction.InOrder:
+		return nil, 0, fmt.Errorf("a schedule takes operands to commute, which those of the operator %v do not: want a "+
+			"function of the collective, as AllReduce", k.operator)
 	case s.Again && !k.operator.again():
 		return nil, 0, fmt.Errorf("a contribution may count again by the schedule, which is wrong for the operator %v: "+
 			"want MIN, MAX, LOGICAL_AND or LOGICAL_OR", k.operator)

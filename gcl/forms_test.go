@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/oracle"
@@ -24,15 +25,21 @@ func same[T tensor.Element](a, b []T) int {
 }
 
 // named is an operator as package oracle has it.
-func named(op gcl.Operator) oracle.Operator { return oracle.Operator(op.String()) }
+func named(op gcl.Operator) oracle.Operator {
+	name, _, _ := strings.Cut(op.String(), "_of_")
+	return oracle.Operator(name)
+}
 
 // inputs makes the data of all ranks.
 func inputs[T tensor.Element](op gcl.Operator, n, size int) [][]T {
 	return oracle.Inputs[T](named(op), n, size)
 }
 
-// operators lists the operators that take T.
-func operators[T tensor.Element]() (out []gcl.Operator) {
+// operators lists the operators that take T, and the one of this program.
+func operators[T tensor.Element]() []gcl.Operator { return append(builtins[T](), ownOperator[T]()) }
+
+// builtins lists the library's operators that take T.
+func builtins[T tensor.Element]() (out []gcl.Operator) {
 	for op := gcl.Add; op <= gcl.Local; op++ {
 		if named(op).Takes(tensor.DTypeOf[T]()) {
 			out = append(out, op)

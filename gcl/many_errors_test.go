@@ -62,8 +62,8 @@ func manyBadCalls() []badCall {
 			return batchTensorsTo(ctx, c, schedule.Broadcast, nil, nil, 0, -1)
 		}, []string{"root -1", "0 to 3"}},
 		{"many: an operator that does not exist, on nothing", func(ctx context.Context, c *gcl.Comm) error {
-			return slices(gcl.AllReduceMany(ctx, c, f(), 9))
-		}, []string{"Operator(9)"}},
+			return slices(gcl.AllReduceMany(ctx, c, f(), 240))
+		}, []string{"Operator(240)"}},
 		{"many: an operator that the third does not take", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceTensorsInPlace(ctx, c,
 				list(of(tensor.F32, 2), of(tensor.BF16, 2), of(tensor.I32, 2), of(tensor.Bool)), gcl.Mean)

@@ -62,6 +62,8 @@ func variants(n int) []variant {
 		reduction[float32]("operator=MAX", size, gcl.Max, ring),
 		reduction[float32]("operator=SQUARE_ADD", size, gcl.SquareAdd, ring),
 		reduction[float32]("operator=LOCAL", size, gcl.Local, ring),
+		reduction[float32]("operator=later", size, ownOperator[float32](), ring),
+		reduction[float32]("operator=bitwise", size, bitwise(), ring),
 		reduction[int32]("dtype=int32", size, gcl.Add, ring), // of as many bytes
 		reduction[float64]("dtype=float64", size/2, gcl.Add, ring),
 		reduction[float32]("length=25", size+1, gcl.Add, ring),

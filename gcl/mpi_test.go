@@ -99,13 +99,13 @@ func mpiMatrix(ctx context.Context, c *gcl.Comm) error {
 		errs = append(errs, mpiTry[float32](ctx, c, o, []gcl.Operator{gcl.Mean}, lengths))
 	}
 	multiples := []int{0, n, 1500 * n}
-	errs = append(errs, mpiTry[bool](ctx, c, native, operators[bool](), multiples),
-		mpiTry[int8](ctx, c, native, operators[int8](), multiples),
-		mpiTry[uint16](ctx, c, native, operators[uint16](), multiples),
-		mpiTry[uint32](ctx, c, native, operators[uint32](), multiples),
-		mpiTry[int64](ctx, c, native, operators[int64](), multiples),
-		mpiTry[float32](ctx, c, native, operators[float32](), append(multiples, 50_000*n)),
-		mpiTry[float64](ctx, c, native, operators[float64](), multiples))
+	errs = append(errs, mpiTry[bool](ctx, c, native, builtins[bool](), multiples),
+		mpiTry[int8](ctx, c, native, builtins[int8](), multiples),
+		mpiTry[uint16](ctx, c, native, builtins[uint16](), multiples),
+		mpiTry[uint32](ctx, c, native, builtins[uint32](), multiples),
+		mpiTry[int64](ctx, c, native, builtins[int64](), multiples),
+		mpiTry[float32](ctx, c, native, builtins[float32](), append(multiples, 50_000*n)),
+		mpiTry[float64](ctx, c, native, builtins[float64](), multiples))
 	for _, o := range fewWays()[:1] {
 		errs = append(errs, mpiTry[tensor.BFloat16](ctx, c, o, operators[tensor.BFloat16](), lengths),
 			mpiTry[uint8](ctx, c, o, operators[uint8](), lengths), mpiTry[bool](ctx, c, o, operators[bool](), lengths))

@@ -48,7 +48,7 @@ func TestNativeMatrix(t *testing.T) {
 func nativeMatrix[T tensor.Element](t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5} {
 		t.Run(fmt.Sprintf("dtype=%v/n=%d", tensor.DTypeOf[T](), n), func(t *testing.T) {
-			x := crossed{n, operators[T](), []int{0, n, 7 * n, 1001 * n}, nativeWays()}
+			x := crossed{n, builtins[T](), []int{0, n, 7 * n, 1001 * n}, nativeWays()}
 			ends, room := engines(t, n)
 			try[T](t, x, false, gcl.WithEndpoints(ends))
 			if have := room.Transfers.Load(); have != 0 {
@@ -59,7 +59,7 @@ func nativeMatrix[T tensor.Element](t *testing.T) {
 			}
 			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 				c = withOptions(c, native)
-				for _, op := range operators[T]() {
+				for _, op := range builtins[T]() {
 					for root := range c.Size() {
 						if err := newRootedCase(op, root, inputs[T](op, n, 6*n)).try(ctx, c); err != nil {
 							return fmt.Errorf("op=%v root=%d: %w", op, root, err)

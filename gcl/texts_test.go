@@ -40,6 +40,9 @@ func (x *texts) add(situation string, err error) {
 	fmt.Fprintf(x, "-- %s\n%s\n\n", situation, strings.TrimSpace(text))
 }
 
+// ownOperators are the operators of other tests, where a list has all of this process.
+var ownOperators = regexp.MustCompile(`, \w+_of_\w+`)
+
 // TestErrorTexts compares what users read with testdata/errors.txt. With -update it writes the file: look at what
 // changed before you commit it.
 func TestErrorTexts(t *testing.T) {
@@ -59,9 +62,10 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("does not say what differs: %s", text)
 		}
 	}
+	told := ownOperators.ReplaceAllString(x.String(), "")
 	golden := filepath.Join("testdata", "errors.txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(x.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(told), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +73,7 @@ func TestErrorTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, wants := strings.Split(x.String(), "\n\n-- "), strings.Split(string(want), "\n\n-- ")
+	have, wants := strings.Split(told, "\n\n-- "), strings.Split(string(want), "\n\n-- ")
 	for i := range max(len(have), len(wants)) {
 		switch {
 		case i >= len(have):
@@ -89,7 +93,7 @@ func (x *texts) arguments(t *testing.T) {
 	}
 	_, err := gcl.ParseOperator("PLUS")
 	x.add("an operator's name", err)
-	_, err = gcl.Operator(9).MarshalText()
+	_, err = gcl.Operator(240).MarshalText()
 	x.add("an operator without a name", err)
 	replicas(t, 8, func(_ context.Context, c *gcl.Comm) error {
 		if c.Replica() == 0 {

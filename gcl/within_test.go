@@ -243,7 +243,8 @@ func tryWithin[T tensor.Element](ctx context.Context, c, other *gcl.Comm, op gcl
 		in := inputs[T](op, ranks, size+3*offset)
 		out := oracle.AllReduce(named(op), in)
 		for r := range in {
-			rows[r*m+offset], reduced[r*m+offset] = in[r], out[r]
+			p := ipuOf(r, offset, k, m)
+			rows[p], reduced[p] = in[r], out[r]
 		}
 		for f := range ranks {
 			p := ipuOf(f, offset, k, m)

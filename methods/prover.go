@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"weak"
 
+	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/goroutine"
 	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods/schedule"
@@ -341,18 +342,13 @@ func copyOf(s *schedule.Schedule) *schedule.Schedule {
 	return &out
 }
 
-// maxName bounds a name, which stands in tables, in options and in names of benchmarks.
-const maxName = 64
+// maxName bounds a name of a method.
+const maxName = enum.MaxName
 
 // checkName refuses a malformed name.
 func checkName(name string) error {
-	wrong := len(name) > maxName || name == "" || name[0] < 'a' || name[0] > 'z'
-	for _, b := range []byte(name) {
-		wrong = wrong || b != '_' && (b < 'a' || b > 'z') && (b < '0' || b > '9')
-	}
-	if wrong {
-		return fmt.Errorf("methods: %.*q is no name for a method: want a lower case letter, and at most %d lower case "+
-			"letters, digits and underscores behind it", 2*maxName, name, maxName-1)
+	if err := enum.CheckName("a method", name); err != nil {
+		return fmt.Errorf("methods: %w", err)
 	}
 	return nil
 }

@@ -39,6 +39,9 @@ func Many(op Op, t Type) func(dsts, srcs [][]byte, by int, stream bool) {
 //     together are 16 MiB or more, up to twice as fast; in place it never does, it takes two to four times as long.
 //     Versions without such stores (go, neon) take no notice.
 func (f Fold) Loop() func(dsts, srcs [][]byte, by int, stream bool) {
+	if o := ownOn(f.Op, f.Type); o != nil {
+		return o.many
+	}
 	if f.Op >= opEnd || f.Type >= typeEnd {
 		return nil
 	}

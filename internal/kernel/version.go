@@ -88,6 +88,9 @@ func Version() string { return chosen.name }
 
 // Binary returns the loop dst[i] = a[i] op b[i], or nil when op does not take elements of type t.
 func Binary(op Op, t Type) func(dst, a, b []byte) {
+	if o := ownOn(op, t); o != nil {
+		return o.binary
+	}
 	if op >= opEnd || t >= typeEnd {
 		return nil
 	}

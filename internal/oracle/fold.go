@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"gogcl.dev/tensor"
 )
@@ -70,9 +71,10 @@ func bools(r rule) func([]bool) bool {
 	return func(values []bool) bool {
 		acc := values[0]
 		for _, v := range values[1:] {
-			if r.combine == least {
+			switch r.combine {
+			case least:
 				acc = acc && v
-			} else {
+			default: // of later too: false is zero
 				acc = acc || v
 			}
 		}
@@ -105,12 +107,26 @@ func folded[T number](r rule, values []T) T {
 			acc = min(acc, v)
 		case greatest:
 			acc = max(acc, v)
+		case composed:
+			acc = afterwards(acc, v)
+		case later:
+			if v != 0 {
+				acc = v
+			}
 		}
 	}
 	if r.divides {
 		acc /= T(len(values))
 	}
 	return acc
+}
+
+// afterwards is the function y(x(.)) of two that are as Compose has them: y.a (x.a . + x.b) + y.b.
+func afterwards[T number](x, y T) T {
+	half := 4 * unsafe.Sizeof(x) // bits
+	low := uint64(1)<<half - 1
+	xa, xb, ya, yb := uint64(x)>>half&low, uint64(x)&low, uint64(y)>>half&low, uint64(y)&low
+	return T(ya*xa&low<<half | (ya*xb+yb)&low)
 }
 
 func integers[T number](r rule) func([]T) T {

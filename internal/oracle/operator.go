@@ -18,6 +18,14 @@ const (
 	Local      Operator = "LOCAL"
 )
 
+// Operators of a program's own, neither of which is commutative. Compose takes an integer for the function x -> ax + b
+// modulo 2^h, a being its upper h bits and b its lower h: x op y is the function that applies x first. Later is its
+// second operand, unless that is zero.
+const (
+	Compose Operator = "compose"
+	Later   Operator = "later"
+)
+
 // rule is what an operator does, written down a second time, and what inputs it needs to be exact.
 type rule struct {
 	name    Operator
@@ -42,6 +50,12 @@ var rules = []rule{
 	{name: Local, takes: tensor.DType.Valid, combine: own},
 }
 
+// ownRules are the rows of operators of a program's own.
+var ownRules = []rule{
+	{name: Compose, takes: tensor.DType.IsInteger, combine: composed},
+	{name: Later, takes: func(d tensor.DType) bool { return d.IsFloat() || d == tensor.Bool }, combine: later},
+}
+
 func isBool(d tensor.DType) bool { return d == tensor.Bool }
 
 // combine is the combination of two values.
@@ -53,11 +67,13 @@ const (
 	product
 	least
 	greatest
+	composed
+	later
 )
 
 // rule is the operator's row.
 func (op Operator) rule() rule {
-	for _, r := range rules {
+	for _, r := range append(rules[:len(rules):len(rules)], ownRules...) {
 		if r.name == op {
 			return r
 		}
@@ -65,7 +81,7 @@ func (op Operator) rule() rule {
 	panic("oracle: no row for operator " + string(op))
 }
 
-// Operators lists the operators that take elements of type d.
+// Operators lists the library's operators that take elements of type d.
 func Operators(d tensor.DType) (out []Operator) {
 	for _, r := range rules {
 		if r.takes(d) {

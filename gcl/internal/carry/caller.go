@@ -3,8 +3,10 @@ package carry
 import (
 	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
@@ -14,6 +16,7 @@ type Caller struct {
 	Group        *Group
 	Setting      route.Setting
 	Reproducible bool  // reductions are folded in rank order
+	ordered      bool  // calls whose operands do not commute alone: no program's own method does them
 	Stages       bool  // inputs are copied first
 	Cache        int   // bytes of the last-level cache
 	Segment      int   // bytes of a segment of a message, at most
@@ -43,6 +46,8 @@ type decided struct {
 	question route.Question
 	route    route.Route
 	some     bool // there is one
+
+	inOrder *Caller // see Caller.inOrder; nil: nobody has asked yet
 }
 
 // decide finds the route of a job.
@@ -54,6 +59,14 @@ func (w *Caller) decide(r *route.Route, q *route.Question) {
 	}
 	w.Setting.Decide(r, q)
 	l.question, l.route, l.some = *q, *r, true
+}
+
+// worksIn is the element type in which a reduction works: a program's own operator takes that of the data alone.
+func (w *Caller) worksIn(does *job.Reduction, dtype tensor.DType) kernel.Type {
+	if does.Fold.Own() {
+		return kernel.Type(dtype)
+	}
+	return w.Setting.WorksIn(dtype)
 }
 
 // Size is the number of ranks.

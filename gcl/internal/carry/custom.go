@@ -15,7 +15,7 @@ func (w *Caller) custom(ctx context.Context, j *job.Job, e rounds.Executor, fing
 	m, g, dtype, does := &w.packer, j.Given, kernel.Type(j.DTypes[0]), &j.Reduction
 	work, combines := dtype, g.Custom.Combines
 	if combines {
-		work = w.Setting.WorksIn(j.DTypes[0])
+		work = w.worksIn(does, j.DTypes[0])
 		m.packing.Loops(kernel.Fold{Op: does.Fold})
 	}
 	square := combines && does.Square
@@ -30,7 +30,7 @@ func (w *Caller) custom(ctx context.Context, j *job.Job, e rounds.Executor, fing
 	r := rounds.Run{Elements: j.Elements[0], ElemSize: work.Size(), Input: in, Output: out, Call: fingerprint,
 		Segment: w.segment(work.Size())}
 	if combines {
-		r.Fold, r.Many = m.packing.Binary[work], m.packing.Many[work]
+		r.Fold, r.Second, r.Many = m.packing.Binary[work], m.packing.Second[work], m.packing.Many[work]
 	}
 	if err := w.Carry(ctx, e, append(w.Runs(), r)); err != nil {
 		return err

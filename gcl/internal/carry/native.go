@@ -2,6 +2,7 @@ package carry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gogcl.dev/gcl/internal/carry/job"
@@ -50,6 +51,9 @@ func (w *Caller) EngineRefuses(a *job.Ask, dtype tensor.DType, n int, parts *pac
 	case contract.PerRank() && n%w.Size() != 0:
 		return fmt.Errorf("method native gives all ranks equal parts, and %s of %d elements over %d ranks has none: "+
 			"want a multiple of %d, or another method", wire.WithArticle(a.Collective), n, w.Size(), w.Size())
+	case contract.Combines && a.Reduction.Fold.Own():
+		return errors.New("method native does not take an operator of the program's own, which engines have none like: want " +
+			"another method")
 	case contract.Combines && !c.Operator.Accepts(dtype):
 		return fmt.Errorf("method native does not combine %v, which engines have no type for: want float32 or another "+
 			"method", dtype)

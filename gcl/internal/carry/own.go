@@ -29,6 +29,9 @@ func (w *Caller) programs(key rounds.Key, spec methods.Spec, ruled bool) (rounds
 	if !spec.Method.Own() {
 		return rounds.Programs{Spec: spec}, nil
 	}
+	if w.ordered { // a proof takes operands to commute
+		return rounds.Programs{}, errSkipped
+	}
 	prover := w.Own
 	if ruled {
 		prover = w.ProverOf(spec.Method)
@@ -87,6 +90,20 @@ func (w *Caller) Settle(before *Caller) {
 	}
 	w.last = before.last
 	*w.last = decided{}
+}
+
+// inOrder is the Caller of calls whose operands do not commute: w with reductions in rank order.
+func (w *Caller) inOrder() *Caller {
+	if w.last.inOrder == nil {
+		out := *w
+		out.Reproducible, out.ordered, out.Hybrid = true, true, nil
+		s := &out.Setting
+		s.Reproducible = true
+		s.Syncful, s.SyncfulWhy = s.Together()
+		out.Settle(nil)
+		w.last.inOrder = &out
+	}
+	return w.last.inOrder
 }
 
 // Instead is the Caller of calls that a program's own method does not do: that of Auto.

@@ -18,6 +18,9 @@ import (
 // Perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
 // been written one by one, and to copy them in words stalls.
 func (w *Caller) Perform(ctx context.Context, j *job.Job, fingerprint *transport.Call) error {
+	if j.Reduction.InOrder && !w.ordered {
+		w = w.inOrder()
+	}
 	var r route.Route
 	w.decide(&r, &j.Question)
 	if r.Phases {

@@ -41,7 +41,8 @@ func (w *Caller) scheduled(ctx context.Context, j *job.Job, e rounds.Executor, f
 	}
 	ins := j.Ins
 	if contract.Combines {
-		works, s.square = w.Setting.WorksIn, does.Square
+		works = func(dtype tensor.DType) kernel.Type { return w.worksIn(does, dtype) }
+		s.square = does.Square
 		if does.Divide {
 			s.by = w.Size()
 		}
@@ -79,7 +80,8 @@ func (w *Caller) scheduled(ctx context.Context, j *job.Job, e rounds.Executor, f
 		if j.Blocks() {
 			r.Segment = max(len(r.Input), len(r.Output), 1) // see Job.Blocks
 		}
-		r.Fold, r.Many = m.packing.Binary[s.DTypes[t]], m.packing.Many[s.DTypes[t]]
+		at := s.DTypes[t]
+		r.Fold, r.Second, r.Many = m.packing.Binary[at], m.packing.Second[at], m.packing.Many[at]
 		if apart && memory.Address(r.Input) == memory.Address(r.Output) {
 			r.Input, kept = kept[:len(r.Input)], kept[memory.RoundUp(len(r.Input), pack.Align):]
 			kernel.Copy(r.Input, ins[t], false)

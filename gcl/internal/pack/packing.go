@@ -17,6 +17,7 @@ type Packing struct {
 	by     int         // what FoldMany divides by, if it is more than 1
 	ready  bool        // the loops are those of how
 	Binary [numTypes]func(dst, a, b []byte)
+	Second [numTypes]func(dst, a, b []byte) // Binary with a behind b
 	Many   [numTypes]func(dsts, srcs [][]byte, by int, stream bool)
 
 	folders    []*folder
@@ -38,20 +39,23 @@ func (p *Packing) Loops(how kernel.Fold) {
 	for t := range numTypes { // nil where there is no such operator
 		of := how
 		of.Type = kernel.Type(t)
-		p.Binary[t], p.Many[t] = kernel.Binary(of.Op, of.Type), of.Loop()
+		p.Binary[t], p.Second[t], p.Many[t] = kernel.Binary(of.Op, of.Type), kernel.Second(of.Op, of.Type), of.Loop()
 	}
 	p.how, p.ready = how, true
 }
 
 // Fold folds two operands into dst, which lies at byte at of the packing. Padding is left out.
-func (p *Packing) Fold(at int, dst, a, b []byte) {
+func (p *Packing) Fold(at int, dst, a, b []byte) { p.fold(&p.Binary, at, dst, a, b) }
+
+// fold is Fold by these loops.
+func (p *Packing) fold(loops *[numTypes]func(dst, a, b []byte), at int, dst, a, b []byte) {
 	end := at + len(dst)
 	for _, s := range p.stretches[p.stretchAt(at):] {
 		lo, hi := max(s.at, at)-at, min(s.end, end)-at
 		if lo >= hi {
 			return
 		}
-		p.Binary[s.work](dst[lo:hi], a[lo:hi], b[lo:hi])
+		loops[s.work](dst[lo:hi], a[lo:hi], b[lo:hi])
 	}
 }
 
@@ -92,25 +96,30 @@ func (p *Packing) Combine(dst []byte, all [][]byte) {
 // by its address.
 type folder struct {
 	packing *Packing
+	second  bool // the first operand comes behind the other
 	buf     *byte
 	at      int
 	fold    func(dst, a, b []byte) // its own method, which would be an allocation each time
 }
 
-// FoldInto is the fold of transfer i of a batch, into buf, which lies at byte at of the packing. It is good until the
-// next batch.
-func (p *Packing) FoldInto(i int, buf []byte, at int) func(dst, a, b []byte) {
+// FoldInto is the fold of transfer i of a batch, into buf, which lies at byte at of the packing; with second the
+// transfer's own operand comes behind what arrives. It is good until the next batch.
+func (p *Packing) FoldInto(i int, buf []byte, at int, second bool) func(dst, a, b []byte) {
 	for len(p.folders) <= i {
 		f := &folder{packing: p}
 		f.fold = f.piece
 		p.folders = append(p.folders, f)
 	}
 	f := p.folders[i]
-	f.buf, f.at = unsafe.SliceData(buf), at
+	f.buf, f.at, f.second = unsafe.SliceData(buf), at, second
 	return f.fold
 }
 
 // piece is a transport.Transfer's Fold: dst is a piece of buf.
 func (f *folder) piece(dst, a, b []byte) {
-	f.packing.Fold(f.at+int(memory.Address(dst)-uintptr(unsafe.Pointer(f.buf))), dst, a, b)
+	loops := &f.packing.Binary
+	if f.second {
+		loops = &f.packing.Second
+	}
+	f.packing.fold(loops, f.at+int(memory.Address(dst)-uintptr(unsafe.Pointer(f.buf))), dst, a, b)
 }

@@ -17,6 +17,10 @@ const Execute = uint8(schedule.Custom)
 // process only. The Digest of the call tells them apart, by their schedules.
 const OwnMethod = 0xff
 
+// OwnOperator marks, in the Operator of a transport.Call, an operator of a program's own, whose number is good in one
+// process only: beside it stand seven bits of its hash. The Digest of the call has all of them.
+const OwnOperator = 0x80
+
 // RootNumber is how a transport.Call holds a root, also one that is about to be refused: as an int32.
 func RootNumber(root int) uint32 { return uint32(int32(min(max(root, math.MinInt32), math.MaxInt32))) }
 

@@ -26,13 +26,18 @@ type Reduction struct {
 	Fold   kernel.Op // the loop that combines two elements; none: a rank keeps its own data
 	Square bool      // each input is squared once, before it is combined
 	Divide bool      // the result is divided once, by the number of inputs
+
+	// InOrder says that operands do not commute: they are folded in rank order, each behind those of lower ranks.
+	InOrder bool
 }
 
 // Undivided is r without its division. The phase of Hybrid that sees the inputs has it.
-func (r Reduction) Undivided() Reduction { return Reduction{Fold: r.Fold, Square: r.Square} }
+func (r Reduction) Undivided() Reduction {
+	return Reduction{Fold: r.Fold, Square: r.Square, InOrder: r.InOrder}
+}
 
 // Partials combines results of several inputs each, as a later phase of Hybrid does.
-func (r Reduction) Partials() Reduction { return Reduction{Fold: r.Fold} }
+func (r Reduction) Partials() Reduction { return Reduction{Fold: r.Fold, InOrder: r.InOrder} }
 
 // On is how inputs of a type are folded. wide: 16-bit floats are added in float32.
 func (r *Reduction) On(t kernel.Type, wide bool) kernel.Fold {

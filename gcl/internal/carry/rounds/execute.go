@@ -20,6 +20,7 @@ type Run struct {
 	Input    []byte // what the schedule calls Input and Output; they may be the same memory
 	Output   []byte
 	Fold     func(dst, a, b []byte)                         // of a reduction
+	Second   func(dst, a, b []byte)                         // Fold with a behind b; Fold itself where they commute
 	Many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
 	Packed   *pack.Packing                                  // of several tensors; else nil
 	Call     transport.Call
@@ -204,8 +205,11 @@ func (l *Runner) addSegment(r *Run, m *planMove, s int, tag uint32) {
 	t := transport.Transfer{Peer: m.peer, Tag: tag, Kind: m.kind, Next: m.next, Buf: buf}
 	if m.kind == transport.RecvFold {
 		t.Fold = r.Fold
+		if m.second {
+			t.Fold = r.Second
+		}
 		if r.Packed != nil {
-			t.Fold = r.Packed.FoldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.Segment)
+			t.Fold = r.Packed.FoldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.Segment, m.second)
 		}
 		if m.with.Count > 0 {
 			t.With, _ = r.segmentOf(r.bytes(&m.with), s)

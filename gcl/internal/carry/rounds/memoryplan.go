@@ -227,15 +227,18 @@ func (s *MemoryPlan) moves(t, k int, me *Run) {
 			continue
 		}
 		dst := me.bytes(&m.buf)
-		// In the order of the fold. The own operand of a first link may stand on either side of what comes: operators
-		// are commutative.
-		srcs := s.srcs[:0]
+		srcs := s.srcs[:0] // in the order of the fold
 		for first := i; i < len(moves) && (i == first || moves[i].next); i++ {
-			if moves[i].with.Count > 0 {
-				srcs = append(srcs, me.bytes(&moves[i].with))
-			}
 			from := &s.from[t][i]
-			srcs = append(srcs, s.senders[from.sender].runs[k].bytes(&from.span))
+			arrives := s.senders[from.sender].runs[k].bytes(&from.span)
+			switch with := &moves[i].with; {
+			case with.Count == 0:
+				srcs = append(srcs, arrives)
+			case moves[i].second:
+				srcs = append(srcs, arrives, me.bytes(with))
+			default:
+				srcs = append(srcs, me.bytes(with), arrives)
+			}
 		}
 		s.srcs = srcs
 		s.combine(me, dst, srcs, me.place.bounds[m.buf.First])

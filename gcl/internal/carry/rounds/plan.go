@@ -63,6 +63,8 @@ type planMove struct {
 	tag  uint32
 	buf  schedule.Span
 	with schedule.Span // of a RecvFold; Count is 0 where there is none
+
+	second bool // the operand with comes behind what arrives: it tells where operands do not commute
 }
 
 // slotAlign is the number of elements that a slot's start is a multiple of, so that its bytes are aligned for any type
@@ -152,6 +154,7 @@ func (p *planBuilder) round(r schedule.Round) planRound {
 			if st.Src == st.Dst && i > 0 && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst {
 				m.next, m.with, own = true, own, schedule.Span{}
 			}
+			m.second = !m.next && st.Peer < p.rank
 		}
 		p.moves = append(p.moves, m)
 	}
