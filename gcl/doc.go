@@ -49,6 +49,8 @@
 //
 // [Send], [Recv] and [SendRecv] move a slice from one rank to another. The other ranks have no part.
 //
+// [NewOperator] makes an operator of the program's own, which every reduction takes.
+//
 // [Comm.Do] takes a tensor whose type is known only when the program runs. [Comm.Start] queues a function that makes
 // calls, and returns at once. [Execute] carries out a collective that the library does not have, by a schedule of the
 // program's own.

@@ -45,7 +45,8 @@ func (n names) describe(replica int, c transport.Call) string {
 // replica's call.
 func isCall(c transport.Call) bool {
 	dtype := tensor.DType(c.DType &^ wire.DTypeMarks)
-	return c.Collective <= wire.SendRecv && (c.Operator < uint8(numOperators) || c.Operator&wire.OwnOperator != 0) && (dtype == 0 || dtype.Valid())
+	operator := c.Operator < uint8(numOperators) || c.Operator&wire.OwnOperator != 0
+	return c.Collective <= wire.SendRecv && operator && (dtype == 0 || dtype.Valid())
 }
 
 // describeData spells out what a call works on: "ADD float32 x 1024".

@@ -263,8 +263,9 @@ func (v variant) in(text string) bool {
 	return false
 }
 
-// confuse has one replica make one call and the others another, and then all the last one. All must get an error that
-// has both sides. It returns what is wrong.
+// confuse has one replica make one call and the others another, and then all the last one, twice: who was let through
+// the first by all others, each before it found out, cannot be let through the second. All must get an error that has
+// both sides. It returns what is wrong.
 func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant,
 	opts ...gcl.CommOption) (wrong []string) {
 	errs := failuresIn(ctx, t, n, func(ctx context.Context, c *gcl.Comm) error {
@@ -273,6 +274,9 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 			v = theirs
 		}
 		if err := v.call(ctx, c); err != nil {
+			return err
+		}
+		if err := last(ctx, c); err != nil {
 			return err
 		}
 		return last(ctx, c)

@@ -30,23 +30,22 @@ const (
 // of one length. Every reduction takes it on elements of type T, by every method but native. It must be associative, up
 // to rounding, and is commutative unless properties say otherwise:
 //
-//	var xor = gcl.NewOperator("xor", func(dst, a, b []uint64) {
+//	xor, err := gcl.NewOperator("xor", func(dst, a, b []uint64) {
 //		for i := range dst {
 //			dst[i] = a[i] ^ b[i]
 //		}
 //	})
-//
-//	op, err := xor
-//	err = gcl.AllReduceInPlace(ctx, c, bits, op)
+//	err = gcl.AllReduceInPlace(ctx, c, bits, xor)
 //
 // dst may be a or b, and else is apart from them. The slices are pieces of the data, cut anywhere, and belong to the
-// library: combine keeps none of them, and changes nothing but dst. Replicas of one process, and IPUs of a replica, call
-// it at the same time; it makes no calls of this package. If it panics, so does the call, and the others' fail.
+// library: combine keeps none of them, and changes nothing but dst. Replicas of one process, and IPUs of a replica,
+// call it at the same time. It makes no calls of this package. If it panics, so does the call, and those of the others
+// fail.
 //
-// The operator is this process's for as long as it runs, by its name: ParseOperator knows it. All processes of a job
-// make theirs alike, in any order. Members compare name, T and properties in every call, and a difference is an
-// ErrMismatch; functions cannot be compared. 16-bit floats are rounded by combine each time, also with
-// Options.Reproducible. Gradients in ir do not exist.
+// A program makes an operator once: it is there for as long as the process runs, and ParseOperator knows its name. All
+// processes of a job make theirs alike, in any order. Members compare name, T and properties in every call, and a
+// difference is an ErrMismatch; functions cannot be compared. 16-bit floats are rounded by combine each time, also with
+// Options.Reproducible. Package ir has no derivative of such an operator.
 //
 // A name is a lower case letter, and at most 63 lower case letters, digits and underscores behind it. Errors: a name
 // that is malformed or taken, a nil function, an unknown property, and more than 200 operators.

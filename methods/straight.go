@@ -137,7 +137,8 @@ func (s Spec) toOwners(rank int) schedule.Round {
 }
 
 // foldInOrder receives one message from every other rank and folds them into dst in the order of the ranks, own taking
-// its place. Since operators are commutative, the fold of ranks 0 and 1 may start with the own operand in either.
+// its place. The fold of ranks 0 and 1 starts with the own operand in either: who carries it out puts operands that do
+// not commute in the order of the ranks.
 func (s Spec) foldInOrder(r *schedule.Round, rank int, dst, own schedule.Span) {
 	for from := range s.Size {
 		switch {

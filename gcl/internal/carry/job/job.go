@@ -37,7 +37,7 @@ func (r Reduction) Undivided() Reduction {
 }
 
 // Partials combines results of several inputs each, as a later phase of Hybrid does.
-func (r Reduction) Partials() Reduction { return Reduction{Fold: r.Fold, InOrder: r.InOrder} }
+func (r Reduction) Partials() Reduction { return Reduction{Fold: r.Fold} }
 
 // On is how inputs of a type are folded. wide: 16-bit floats are added in float32.
 func (r *Reduction) On(t kernel.Type, wide bool) kernel.Fold {
