@@ -29,7 +29,10 @@ import (
 // compared between members.
 //
 // The Batch holds on to the buffers, which remain the caller's between runs. Runs of one Batch may come from several
-// goroutines, and take turns as other calls do; Append must not come beside a Run.
+// goroutines, and take turns as other calls do; Append must not come beside a Run. A function given to Start may run a
+// Batch of its own Comm, or with the context that it is given one that was put together before:
+//
+//	work := c.Start(ctx, func(ctx context.Context, _ *gcl.Comm) error { return b.Run(ctx) })
 type Batch struct {
 	comm *Comm
 	ask  ask
@@ -217,7 +220,7 @@ func (b *Batch) Run(ctx context.Context) error {
 	if b == nil || b.comm == nil {
 		return newError("Run of a Batch that no Comm has made")
 	}
-	return b.comm.do(ctx, &b.run)
+	return b.comm.inTurnOf(ctx).do(ctx, &b.run)
 }
 
 // prepare completes the fingerprint of a run, and returns its job.

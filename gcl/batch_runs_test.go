@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -121,6 +122,55 @@ func TestBatchesAtOnce(t *testing.T) {
 			return errors.Join(b.Run(ctx), b.Run(ctx), check("in Start", out, []int64{1, 3, 5, 7, 9, 11, 13}))
 		})
 		return errors.Join(err, one.Run(ctx), work.Wait(), dup.Close())
+	})
+}
+
+// TestBatchInStart: a function given to Start runs a Batch that was put together outside it, of the Comm, of one with
+// other options and of a group, between the calls around it. One of another connection takes its own turn, and one that
+// is given another context than the function's waits until that is done.
+func TestBatchInStart(t *testing.T) {
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		with, err := c.With(gcl.Options{Reproducible: true, Implementation: gcl.Syncless})
+		if err != nil {
+			return err
+		}
+		dup, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		x := []int64{int64(c.Rank())}
+		sums := func(on *gcl.Comm) *gcl.Batch {
+			b := on.Batch(schedule.AllReduce, gcl.Add, 0)
+			gcl.Append(b, x, x)
+			return b
+		}
+		pair := grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2})
+		for _, b := range []*gcl.Batch{sums(c), sums(with), sums(pair), sums(dup)} {
+			work := c.Start(ctx, func(ctx context.Context, inner *gcl.Comm) error {
+				return errors.Join(b.Run(ctx), gcl.AllReduceInPlace(ctx, inner, x, gcl.Add), b.Run(ctx))
+			})
+			if err := errors.Join(gcl.AllReduceInPlace(ctx, c, x, gcl.Max), work.Wait()); err != nil {
+				return err
+			}
+		}
+		// 0+1+2+3 and two sums of four alike; three of those; of two, four and two alike; three of four again.
+		const want = (6 * 4 * 4) * (4 * 4 * 4) * (2 * 4 * 2) * (4 * 4 * 4)
+		if x[0] != want {
+			return fmt.Errorf("%d, want %d", x[0], want)
+		}
+		return dup.Close()
+	})
+	failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		x := []int64{1}
+		b := c.Batch(schedule.AllReduce, gcl.Add, 0)
+		gcl.Append(b, x, x)
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		err := c.Start(ctx, func(context.Context, *gcl.Comm) error { return b.Run(over) }).Wait()
+		if !errors.Is(err, gcl.ErrAborted) {
+			t.Errorf("with a context that is not the function's: %v", err)
+		}
+		return nil
 	})
 }
 

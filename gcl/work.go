@@ -65,8 +65,8 @@ type startKey struct{}
 // collectives: every replica must make the same ones. An error of f does not abort the others by itself, but that of a
 // collective in it does; a panic does.
 //
-// A call in f on another Comm of the connection is an error if it is given f's context or one made from it. With any
-// other context it waits until that is done, since it waits for f.
+// A call in f on another Comm of the connection is an error if it is given f's context or one made from it, but for the
+// Run of a Batch. With any other context it waits until that is done, since it waits for f.
 func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) *Work {
 	w := &Work{done: make(chan struct{})}
 	switch {
@@ -109,6 +109,20 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 	return w
 }
 
+// inTurnOf is c, or within a function given to Start, which ctx tells of, c with the function's turn.
+func (c *Comm) inTurnOf(ctx context.Context) *Comm {
+	if c.started != nil || ctx == nil {
+		return c
+	}
+	s, _ := ctx.Value(startKey{}).(*started)
+	if s == nil || s.conn != c.conn || !s.running.Load() {
+		return c
+	}
+	inner := *c
+	inner.started = s
+	return &inner
+}
+
 // enter waits for the connection's turn. In a function given to Start the turn is the function's, and enter waits for
 // other calls in it. On an error the turn is not the caller's. call says what waits; nil for no collective.
 func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
@@ -122,7 +136,7 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	case turns.Try():
 		return nil
 	}
-	if s, _ := ctx.Value(startKey{}).(*started); c.started == nil && s != nil && s.conn == c.conn && s.running.Load() {
+	if c.inTurnOf(ctx) != c {
 		return errors.New("a function given to Start uses another Comm than the one it was given")
 	}
 	began := ticks.Now()
