@@ -158,20 +158,43 @@ func TestBatchInStart(t *testing.T) {
 		if x[0] != want {
 			return fmt.Errorf("%d, want %d", x[0], want)
 		}
+		var kept context.Context
+		b := sums(c)
+		work := c.Start(ctx, func(ctx context.Context, _ *gcl.Comm) error { kept = ctx; return nil })
+		if err := errors.Join(work.Wait(), b.Run(kept)); err != nil {
+			return fmt.Errorf("with the context of a function that has returned: %w", err)
+		}
 		return dup.Close()
 	})
-	failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
-		x := []int64{1}
-		b := c.Batch(schedule.AllReduce, gcl.Add, 0)
-		gcl.Append(b, x, x)
-		over, cancel := context.WithCancel(ctx)
-		cancel()
-		err := c.Start(ctx, func(context.Context, *gcl.Comm) error { return b.Run(over) }).Wait()
-		if !errors.Is(err, gcl.ErrAborted) {
-			t.Errorf("with a context that is not the function's: %v", err)
-		}
-		return nil
-	})
+	for name, foreign := range map[string]bool{"a context of its own": false, "another connection": true} {
+		failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+			dup, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			on, release := c, make(chan struct{})
+			if foreign {
+				on = dup
+			}
+			x := []int64{1}
+			b := on.Batch(schedule.AllReduce, gcl.Add, 0)
+			gcl.Append(b, x, x)
+			busy := dup.Start(ctx, func(context.Context, *gcl.Comm) error { <-release; return nil })
+			err = c.Start(ctx, func(inner context.Context, _ *gcl.Comm) error {
+				if !foreign {
+					inner = ctx
+				}
+				over, cancel := context.WithCancel(inner)
+				cancel()
+				return b.Run(over)
+			}).Wait()
+			close(release)
+			if !errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "was asked of the connection before") {
+				t.Errorf("%s: %v, want that it waits", name, err)
+			}
+			return busy.Wait()
+		})
+	}
 }
 
 // TestBatchOutlives: a Batch of a Comm that is closed, or of a function given to Start that has returned, is an error.
