@@ -180,6 +180,7 @@ func table() []row {
 		},
 		{pkg: "gcl/perfetto", imports: []string{"gcl", "transport"}},
 		{pkg: "gcl/values", imports: []string{"gcl"}},
+		{pkg: "gcl/ddp", imports: []string{"gcl", "gcl/values", "methods/schedule", "tensor"}},
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}},
 		{pkg: "ir/ops", imports: []string{"ir", "tensor", "internal/kernel"}, modules: []string{gonum}},
