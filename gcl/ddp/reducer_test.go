@@ -82,52 +82,52 @@ func compare(grads [][]float64, want func(i, j int) float64) error {
 // replica, with any buckets, methods and transports.
 func TestBits(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4} {
-		for _, name := range []string{"inproc", "tcp"} {
-			for _, o := range []ddp.Options{{}, {BucketBytes: 1}, {BucketBytes: small}, {BucketBytes: small, Sum: true}} {
-				for _, m := range []methods.Method{methods.Auto, methods.ClockwiseRing} {
-					t.Run(fmt.Sprintf("n=%d/%s/%+v/method=%v", n, name, o, m), func(t *testing.T) {
-						divisor := n
-						if o.Sum {
-							divisor = 1
-						}
-						opts := []gcl.CommOption{gcl.WithOptions(gcl.Options{Reproducible: true, Method: m})}
-						if name == "tcp" {
-							endpoints, err := tcp.New(n, tcp.Unix)
-							if err != nil {
-								t.Fatal(err)
-							}
-							opts = append(opts, gcl.WithEndpoints(endpoints))
-						}
-						run(t, n, func(ctx context.Context, c *gcl.Comm) error {
-							grads := zeros()
-							r, err := ddp.New(ctx, c, grads, o)
-							if err != nil {
-								return err
-							}
-							for step := range 4 {
-								for _, i := range rand.New(rand.NewPCG(uint64(step), uint64(c.Rank()))).Perm(len(grads)) {
-									for j := range grads[i] {
-										grads[i][j] = value(step, c.Rank(), i, j)
-									}
-									if err := r.Ready(ctx, i); err != nil {
-										return err
-									}
-								}
-								if err := r.Finish(ctx); err != nil {
-									return err
-								}
-								if err := compare(grads, func(i, j int) float64 {
-									return fold(n, divisor, func(rank int) float64 { return value(step, rank, i, j) })
-								}); err != nil {
-									return fmt.Errorf("step %d: %w", step, err)
-								}
-							}
-							return nil
-						}, opts...)
-					})
-				}
+		for _, o := range []ddp.Options{{}, {BucketBytes: 1}, {BucketBytes: small}, {BucketBytes: small, Sum: true}} {
+			for _, m := range []methods.Method{methods.Auto, methods.ClockwiseRing} {
+				with := gcl.WithOptions(gcl.Options{Reproducible: true, Method: m})
+				name := fmt.Sprintf("n=%d/%+v/method=%v/transport=", n, o, m)
+				t.Run(name+"inproc", func(t *testing.T) { run(t, n, tryBits(o), with) })
+				t.Run(name+"unix", func(t *testing.T) {
+					endpoints, err := tcp.New(n, tcp.Unix)
+					if err != nil {
+						t.Fatal(err)
+					}
+					run(t, n, tryBits(o), with, gcl.WithEndpoints(endpoints))
+				})
 			}
 		}
+	}
+}
+
+func tryBits(o ddp.Options) func(context.Context, *gcl.Comm) error {
+	return func(ctx context.Context, c *gcl.Comm) error {
+		grads, divisor := zeros(), c.Size()
+		if o.Sum {
+			divisor = 1
+		}
+		r, err := ddp.New(ctx, c, grads, o)
+		if err != nil {
+			return err
+		}
+		for step := range 4 {
+			for _, i := range rand.New(rand.NewPCG(uint64(step), uint64(c.Rank()))).Perm(len(grads)) {
+				for j := range grads[i] {
+					grads[i][j] = value(step, c.Rank(), i, j)
+				}
+				if err := r.Ready(ctx, i); err != nil {
+					return err
+				}
+			}
+			if err := r.Finish(ctx); err != nil {
+				return err
+			}
+			if err := compare(grads, func(i, j int) float64 {
+				return fold(c.Size(), divisor, func(rank int) float64 { return value(step, rank, i, j) })
+			}); err != nil {
+				return fmt.Errorf("step %d: %w", step, err)
+			}
+		}
+		return nil
 	}
 }
 
