@@ -74,6 +74,7 @@ func train(ctx context.Context, c *gcl.Comm, steps, micros int, w io.Writer) ([]
 	if err != nil {
 		return nil, err
 	}
+	ready := func(i int) error { return r.Ready(ctx, i) }
 	for step := range steps {
 		for _, g := range grads {
 			clear(g)
@@ -85,7 +86,7 @@ func train(ctx context.Context, c *gcl.Comm, steps, micros int, w io.Writer) ([]
 					return nil, err
 				}
 			}
-			l, err := backward(params, grads, points(step, micro, c.Rank()), func(i int) error { return r.Ready(ctx, i) })
+			l, err := backward(params, grads, points(step, micro, c.Rank()), ready)
 			if err == nil {
 				err = r.Finish(ctx)
 			}
@@ -156,8 +157,8 @@ func points(step, micro, rank int) sample {
 	return s
 }
 
-// backward adds the gradients of the mean squared error to grads, and returns the error. It calls ready for each as soon
-// as it is complete.
+// backward adds the gradients of the mean squared error to grads, and returns that error. It calls ready for each that
+// is complete.
 func backward(params, grads [][]float64, s sample, ready func(i int) error) (loss float64, err error) {
 	weights, bias := mat.NewDense(inputs, hidden, params[0]), params[1]
 	out, outBias := mat.NewDense(hidden, 1, params[2]), params[3][0]
