@@ -4,6 +4,7 @@
 //	gclsched draw FILE                                           who sends to whom, as text
 //	gclsched draw -svg ring.svg -method clockwise_ring -n 8      the same as a picture
 //	gclsched price -bytes 4K,64M -shape open-ladder FILE         what it costs
+//	gclsched price -method all -n 8 -overhead 300ns              which method is best
 //	gclsched bench -bytes 64K,1M FILE                            how long it takes, beside what auto takes
 //	gclsched convert -o ring.xml ring.txt                        text to XML and back
 //
@@ -12,18 +13,26 @@
 //	FILE                   the text that schedule.Schedule.String draws, or the XML of msccl-tools
 //	-method NAME           a method of package methods, or of its gallery (docs/design/methods.md), such as pat:
 //	                       -method clockwise_ring -collective all-reduce -n 8
+//	-method all            for price: all methods of the library, the best one first at each size
 //
 // The form of a file shows in its first letter: XML begins with "<".
 //
 //	command   prints                                                     flags of its own
 //	check     the proof's report: rounds, messages, chunks sent, waste   -strict
 //	draw      the shape, or the table that says everything               -picture, -svg
-//	price     a line for each size: rounds, bytes sent, time             -bytes, -network
+//	price     a line for each size: rounds, bytes sent, time             -bytes, -network, -overhead, -csv
 //	bench     a line for each size: time of a call, and of one by auto   -bytes, -time
 //	convert   the schedule as text or XML                                -o, -to
 //
 // -shape and -domains are where the ranks sit: rings of -method go round that, and price takes it for the network.
 // -network gives price another one, in a file: go doc gogcl.dev/methods/cost.ParseGraph has the form.
+// The second line that price prints names the network. It has alpha and beta of the messages between rank 0 and the
+// others, which are the latency of a message's way and the time of a byte on the slowest link of it, and the overhead:
+// -overhead is what a message takes of its sender's processor, and once more of its receiver's.
+//
+// With -method all price has a line for each method at each size, with how many times as long as the best it takes. A
+// pipeline has the price of its best number of pieces, 1 to 64. Methods that do not do the collective among so many
+// ranks are named below, with the reason. -csv has no line of these.
 //
 // A schedule that moves data for nothing is right: check reports that as waste, and with -strict refuses it.
 //

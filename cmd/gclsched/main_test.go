@@ -93,6 +93,7 @@ waste                    4 chunks sent again, 4 chunks never used, first rank 0 
 output                   may be the input
 `},
 		{"price -bytes 1K testdata/twice.txt", `all-gather, 4 ranks, 4 chunks, 3 rounds
+network clique of 4 replicas, between rank 0 and others alpha 50ns and beta 0.0455 ns/byte; overhead 0s a message at each end
   bytes  rounds  sent by a rank, at most   time
    1024       3                     1024  197ns
 `},
@@ -170,6 +171,7 @@ round | rank 0 | rank 1   | rank 2
     1 |        | O0>2     | O0=I0+<1
 `},
 		{"price -bytes 1K testdata/scan.txt", `custom scan, 3 ranks, 1 chunk, 2 rounds
+network clique of 3 replicas, between rank 0 and others alpha 50ns and beta 0.0455 ns/byte; overhead 0s a message at each end
   bytes  rounds  sent by a rank, at most   time
    1024       2                     1024  193ns
 `},
@@ -196,19 +198,43 @@ round | rank 0   | rank 1
       | O1<1     | O0<0
 `},
 		{"price -method clockwise_ring -n 8 -shape open-ladder -bytes 8,64M", `all-reduce, 8 ranks, 8 chunks, 14 rounds
+network open ladder of 8 replicas, between rank 0 and others alpha 1µs to 4µs and beta 0.0625 ns/byte; overhead 0s a message at each end
      bytes  rounds  sent by a rank, at most        time
          8      14                       14    14.001µs
   67108864      14                117440512  7.354032ms
 `},
 		{"price -domains 2,1 -bytes 3G " + xmlFiles + "ring.xml", `all-reduce, 3 ranks, 3 chunks, 4 rounds
+network clique of 2+1 replicas, between rank 0 and others alpha 50ns to 5µs and beta 0.0455 to 0.08 ns/byte; overhead 0s a message at each end
        bytes  rounds  sent by a rank, at most          time
   3221225472       4               4294967296  343.617384ms
 `},
 		// Six rounds, in each of which 1,024 bytes take 2 us and 10.24 us to replica 3 or from it.
 		{"price -method clockwise_ring -n 4 -bytes 4K -network testdata/switch.txt",
 			`all-reduce, 4 ranks, 4 chunks, 6 rounds
+network testdata/switch.txt of 4 replicas, between rank 0 and others alpha 2µs and beta 1 to 10 ns/byte; overhead 0s a message at each end
   bytes  rounds  sent by a rank, at most     time
    4096       6                     6144  73.44µs
+`},
+		// An overhead of 1 us for a message sent and one received makes 2 us of each of the six rounds.
+		{"price -method clockwise_ring -n 4 -bytes 4K -network testdata/switch.txt -overhead 1us",
+			`all-reduce, 4 ranks, 4 chunks, 6 rounds
+network testdata/switch.txt of 4 replicas, between rank 0 and others alpha 2µs and beta 1 to 10 ns/byte; overhead 1µs a message at each end
+  bytes  rounds  sent by a rank, at most     time
+   4096       6                     6144  85.44µs
+`},
+		{"price -csv -domains 2,1 -bytes 3G " + xmlFiles + "ring.xml", `collective,ranks,network,alpha,beta_ns_per_byte,overhead_ns,bytes,method,pieces,rounds,sent_bytes,time_ns,times_best
+all-reduce,3,clique of 2+1 replicas,50ns to 5µs,0.0455 to 0.08,0,3221225472,ring,0,4,4294967296,343617384,1.0000
+`},
+		{"price -method all -collective all-to-all -in-place -n 3 -bytes 3 -csv", `collective,ranks,network,alpha,beta_ns_per_byte,overhead_ns,bytes,method,pieces,rounds,sent_bytes,time_ns,times_best
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,broadcast,0,1,2,50,1.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,meet_in_middle_ring,0,1,2,50,1.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,direct,0,1,2,50,1.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,clockwise_ring,0,2,3,100,2.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,anticlockwise_ring,0,2,3,100,2.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,bidirectional_ring_pair,0,2,3,100,2.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,quad_directional_ring,0,2,3,100,2.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,recursive_doubling,0,3,2,100,2.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,bruck,0,2,2,100,2.0000
 `},
 	} {
 		if code, stdout, stderr := gclsched(t, c.line); code != command.OK || stdout != c.want || stderr != "" {
@@ -248,6 +274,17 @@ func TestErrors(t *testing.T) {
 		{"draw -method clockwise_ring -collective all-to-all -n 512", 2, "-n 512: the all-to-all by clockwise_ring among " +
 			"512 ranks has some 133956096 steps already, want 33554432 at most" + lists},
 		{"price -domains 4,x a", 2, `-domains "4,x": "x" is no number of ranks` + lists},
+		{"price -overhead -1ns a", 2, "-overhead -1ns, want 0 or more" + lists},
+		{"price -overhead 1 a", 2, `invalid value "1" for flag -overhead: `},
+		{"check -method all", 2, "-method all is for price, want one method to check" + lists},
+		{"bench -method all", 2, "-method all is for price, want one method to bench" + lists},
+		{"price -method all -pieces 2 -collective broadcast", 2, "-pieces of -method all, which finds the best number for " +
+			"each pipeline: want one method" + lists},
+		{"price -method all -root 2 -n 3", 2, "methods: root 2 of all-reduce over 3 ranks" + lists},
+		{"price -method all -domains 4,3", 2, "-domains 4,3: 7 ranks, and the schedule has 8" + lists},
+		{"price -method all -n 5 -network testdata/switch.txt", 1,
+			"testdata/switch.txt: 4 replicas, and the schedule has 5 ranks"},
+		{"price -method all -n 3 -network testdata/apart.txt", 1, "testdata/apart.txt: cost: no way leads from replica "},
 		{"price -bytes 1K,many a", 2, `-bytes: "many" is no number of bytes such as 8, 4K, 1M or 2G` + lists},
 		{"price -bytes 9223372036854775807K a", 2,
 			`-bytes: "9223372036854775807K" is no number of bytes such as 8, 4K, 1M or 2G` + lists},

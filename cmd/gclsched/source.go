@@ -26,6 +26,7 @@ type source struct {
 	size, root, pieces                 int
 	inPlace, rankOrder                 bool
 
+	methods  []methods.Method // the one of spec, or with -method all those of the library
 	spec     methods.Spec
 	topology topology.Config // Replicas: none: all ranks in one domain
 }
@@ -33,7 +34,8 @@ type source struct {
 // newSource declares the flags.
 func newSource(f *flag.FlagSet) *source {
 	s := &source{flags: f}
-	f.StringVar(&s.method, "method", "", "`name` of a method, in place of a file: one of "+methodNames())
+	f.StringVar(&s.method, "method", "", "`name` of a method, in place of a file: one of "+methodNames()+
+		"; all, which is for price")
 	f.StringVar(&s.collective, "collective", "all-reduce", "`name` of what the method does: one of "+
 		strings.Join(collectiveNames(), ", "))
 	f.IntVar(&s.size, "n", 8, "number of `ranks` of the method")
@@ -139,10 +141,8 @@ func (s *source) place() error {
 
 // specify makes the specification of a method. Flags that it has no use for are mistakes.
 func (s *source) specify(command string, given map[string]bool) error {
-	m, err := methods.Parse(s.method)
-	if err != nil {
-		return fmt.Errorf("-method: no method %.100q here, want one of %s; a method that another program registers "+
-			"has to be a FILE, with what its schedule's String says", s.method, methodNames())
+	if err := s.list(command); err != nil {
+		return err
 	}
 	i := slices.IndexFunc(collectives(), func(c schedule.Collective) bool {
 		return c.String() == s.collective || strings.ReplaceAll(c.String(), "-", "") == s.collective
@@ -153,6 +153,8 @@ func (s *source) specify(command string, given map[string]bool) error {
 	if s.size < 1 || s.size > maxRanks {
 		return fmt.Errorf("-n %d, want 1 to %d", s.size, maxRanks)
 	}
+	m := s.methods[0]
+	rings := slices.ContainsFunc(s.methods, func(m methods.Method) bool { return m.Rings() > 0 })
 	s.spec = methods.Spec{Method: m, Collective: collectives()[i], Size: s.size, Root: s.root, Pieces: s.pieces,
 		InPlace: s.inPlace, RankOrder: s.rankOrder}
 	contract := s.spec.Collective.Contract()
@@ -162,16 +164,39 @@ func (s *source) specify(command string, given map[string]bool) error {
 	case s.rankOrder && (!contract.Combines || contract.Again):
 		return fmt.Errorf("-rank-order of %v, which has no order: want all-reduce, reduce-scatter or reduce",
 			s.spec.Collective)
+	case s.pieces != 0 && len(s.methods) > 1:
+		return errors.New("-pieces of -method all, which finds the best number for each pipeline: want one method")
 	case s.pieces != 0 && s.spec.Pipelined(1<<40, 1).Pieces == 0:
 		return fmt.Errorf("-pieces of %v by %v, which is no pipeline: want a broadcast or a reduce on rings",
 			s.spec.Collective, m)
-	case given["network"] && m.Rings() == 0 && (given["shape"] || given["domains"]):
+	case given["network"] && !rings && (given["shape"] || given["domains"]):
 		return errPlacedTwice
-	case command != "price" && m.Rings() == 0 && (given["shape"] || given["domains"]):
+	case command != "price" && !rings && (given["shape"] || given["domains"]):
 		return fmt.Errorf("-shape and -domains of %v, which follows no ring: want a method that does, or price", m)
 	}
 	return nil
 }
+
+// list makes the list of methods: one, or all.
+func (s *source) list(command string) error {
+	if s.method == allMethods {
+		if command != "price" {
+			return fmt.Errorf("-method all is for price, want one method to %s", command)
+		}
+		s.methods = methods.All()
+		return nil
+	}
+	m, err := methods.Parse(s.method)
+	if err != nil {
+		return fmt.Errorf("-method: no method %.100q here, want one of %s; a method that another program registers "+
+			"has to be a FILE, with what its schedule's String says", s.method, methodNames())
+	}
+	s.methods = []methods.Method{m}
+	return nil
+}
+
+// allMethods is the value of -method for all of the library.
+const allMethods = "all"
 
 // maxRanks is the most that package methods takes.
 const maxRanks = 1 << 16

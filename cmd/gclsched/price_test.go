@@ -1,0 +1,43 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gogcl.dev/internal/command"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestPriceAll compares the prices of all methods with files in testdata.
+func TestPriceAll(t *testing.T) {
+	for name, line := range map[string]string{
+		// 300 ns at each end of a message of 50 ns make 650 ns of the one round of broadcast.
+		"overhead.out": "price -method all -n 2 -bytes 8,1M -overhead 300ns",
+		// Of a pipeline it is the number of pieces that is best.
+		"pieces.out": "price -method all -collective broadcast -root 1 -n 3 -bytes 8,1M -shape open-ladder",
+		"switch.out": "price -method all -n 4 -bytes 4K -network testdata/switch.txt",
+		"one.out":    "price -method all -n 1 -bytes 8",
+	} {
+		code, stdout, stderr := gclsched(t, line)
+		if code != command.OK || stderr != "" {
+			t.Errorf("gclsched %s: exit code %d, %s", line, code, stderr)
+			continue
+		}
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, []byte(stdout), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stdout != string(want) {
+			t.Errorf("%s differs; run with -update and look at it. gclsched %s printed\n%s", path, line, stdout)
+		}
+	}
+}
