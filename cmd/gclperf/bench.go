@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"sync"
 	"time"
 
 	"gogcl.dev/gcl"
@@ -19,8 +20,30 @@ type bench struct {
 	out      output
 	log      *complaints
 	status   *measure.Status
-	values   *measure.Values
+	values   sharedValues
 	seen     []measurement // by replica 0
+}
+
+// sharedValues are those of what is being measured, which the replicas of a process share. All are at the same
+// measurement: the first that comes to it makes them.
+type sharedValues struct {
+	tamper func(replica int, result []byte)
+
+	mu     sync.Mutex // guards what follows
+	of     measure.Collective
+	kind   measure.Kind
+	values *measure.Values
+}
+
+// at are the values of a collective and a kind, for which s has the settings.
+func (v *sharedValues) at(s *measure.Settings) *measure.Values {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	of, kind := s.Collectives[0], measure.Kind{DType: s.DType, Op: s.Op}
+	if v.values == nil || v.of != of || v.kind != kind {
+		v.of, v.kind, v.values = of, kind, s.NewValues(v.tamper)
+	}
+	return v.values
 }
 
 // wrong is the number of wrong values seen.
@@ -37,7 +60,7 @@ func (b *bench) wrong() int {
 func newBench(s *settings, out output, stderr io.Writer, tamper func(replica int, result []byte)) *bench {
 	status := measure.NewStatus(stderr)
 	return &bench{settings: s, origin: measure.NewOrigin(s.flags(), time.Now()), out: out, log: &complaints{to: status},
-		status: status, values: s.NewValues(tamper)}
+		status: status, values: sharedValues{tamper: tamper}}
 }
 
 // replica measures everything at one replica.
@@ -62,7 +85,8 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 	if clerk.Rank() == 0 {
 		defer b.status.End() // after an error
 	}
-	var skipped error // the last
+	var skipped error     // the last
+	var kind measure.Kind // of the values in the buffers
 	measuredAny := false
 	for k := range s.series() {
 		measured, err := c.With(gcl.Options{Method: k.method, Implementation: k.by, Reproducible: s.reproducible})
@@ -78,7 +102,12 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 		}
 		measuredAny = true
 		for of := range s.cases(k) {
-			o, err := s.Operand(k.collective, of.place, of.count, c, buffers)
+			if of.kind != kind { // the values of another type need not be of this one
+				kind = of.kind
+				buffers.Clear()
+			}
+			one := s.Of(k.collective, of.kind)
+			o, err := one.Operand(k.collective, of.place, of.count, c, buffers)
 			if err != nil {
 				return err
 			}
@@ -89,7 +118,7 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 				b.status.Begin(fmt.Sprintf("# %v of %s, %v, %v (%d of %d)", k.collective, measure.FormatSize(of.size),
 					k.method, k.by, of.number, s.lines()))
 			}
-			r := runner{measure.Runner{Values: b.values, Comm: measured, Clerk: clerk, Operand: o}, b}
+			r := runner{measure.Runner{Values: b.values.at(one), Comm: measured, Clerk: clerk, Operand: o}, b, of.kind}
 			if err := r.measure(ctx, of.count); err != nil {
 				return err
 			}
@@ -101,7 +130,7 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 	return nil
 }
 
-// series is a collective by one method and implementation, of all sizes. first is the number of its first line.
+// series is a collective by one method and implementation, of all kinds and sizes. first numbers its first line.
 type series struct {
 	collective measure.Collective
 	method     methods.Method
@@ -119,20 +148,30 @@ func (s *settings) series() iter.Seq[series] {
 					if !yield(series{coll, m, i, first}) {
 						return
 					}
-					first += len(s.Sizes) * len(s.places)
+					first += s.linesOf(coll)
 				}
 			}
 		}
 	}
 }
 
-// lines is how many there are of all series, with those of sizes that are rounded up to the same.
-func (s *settings) lines() int {
-	return len(s.Collectives) * len(s.Methods) * len(s.Implementations) * len(s.Sizes) * len(s.places)
+// linesOf is how many a series has, with those of sizes that are rounded up to the same.
+func (s *settings) linesOf(c measure.Collective) int {
+	return len(s.Kinds(c)) * len(s.Sizes) * len(s.places)
 }
 
-// oneCase is a line of a series: a collective of one size in one place.
+// lines is how many there are of all series.
+func (s *settings) lines() int {
+	sum := 0
+	for _, c := range s.Collectives {
+		sum += len(s.Methods) * len(s.Implementations) * s.linesOf(c)
+	}
+	return sum
+}
+
+// oneCase is a line of a series: a collective of one kind and size in one place.
 type oneCase struct {
+	kind        measure.Kind
 	size, count int // bytes that were asked for, and elements
 	place       measure.Place
 	number      int // of all lines
@@ -141,16 +180,21 @@ type oneCase struct {
 // cases are the lines of a series. A size that is rounded up to the same as the size before is left out.
 func (s *settings) cases(k series) iter.Seq[oneCase] {
 	return func(yield func(oneCase) bool) {
-		last := 0
-		for i, size := range s.Sizes {
-			count := k.collective.Count(size, s.DType.Size(), s.N)
-			if count == last {
-				continue
-			}
-			last = count
-			for j, place := range s.places {
-				if !yield(oneCase{size, count, place, k.first + i*len(s.places) + j}) {
-					return
+		number := k.first - 1
+		for _, kind := range s.Kinds(k.collective) {
+			last := 0
+			for _, size := range s.Sizes {
+				count := k.collective.Count(size, kind.DType.Size(), s.N)
+				if count == last {
+					number += len(s.places)
+					continue
+				}
+				last = count
+				for _, place := range s.places {
+					number++
+					if !yield(oneCase{kind, size, count, place, number}) {
+						return
+					}
 				}
 			}
 		}
@@ -165,16 +209,16 @@ func (b *bench) note(m measurement) error {
 }
 
 // describe begins a measurement.
-func (b *bench) describe(c measure.Collective, p measure.Place, o gcl.Options, count int) measurement {
+func (b *bench) describe(c measure.Collective, k measure.Kind, p measure.Place, o gcl.Options, count int) measurement {
 	s := b.settings
 	out := measurement{
 		Collective: c.String(), Transport: s.Transport, Implementation: o.Implementation.String(),
 		Method: o.Method.String(), N: s.N,
-		Bytes: c.Larger(count, s.N) * s.DType.Size(), Count: count, DType: s.DType.String(), Op: "none",
+		Bytes: c.Larger(count, s.N) * k.DType.Size(), Count: count, DType: k.DType.String(), Op: "none",
 		Root: -1, Place: p.String(), Wrong: -1, Origin: b.origin,
 	}
 	if c.Reduces() {
-		out.Op = s.Op.String()
+		out.Op = k.Op.String()
 	}
 	if c.Rooted() {
 		out.Root = s.Root

@@ -40,12 +40,16 @@
 //
 // # Flags of nccl-tests
 //
-//	-b -e -f -d -o -r    -min -max -factor -dtype -op -root
+//	-b -e -i -f          -min -max -step -factor
+//	-d -o -r -g          -dtype -op -root -n
 //	-w                   warm-up calls; two are made at least, since they say how long a call takes
 //	-c                   checked calls before the timed ones, and as many after them
 //	-n                   replicas here, and -iters is nccl-tests' -n
 //
-// Words are GCL's: ADD and float32. An unknown word, such as sum or float, is an error that says which word is meant.
+// Words are GCL's, ADD and float32, and those of nccl-tests: sum, prod, min, max and avg; half, float and double. The
+// table has GCL's. -d and -o take several with commas, or all: then the operators and types that go together are
+// measured in turn, and a collective that does not reduce once for each type. Other flags and words of nccl-tests, such
+// as -t, -z and mulsum, are errors that say what comes nearest.
 //
 // # Where it was measured
 //

@@ -23,7 +23,7 @@ type raw struct {
 // flags declares the flags.
 func flags(r *raw) *flag.FlagSet {
 	f := flag.NewFlagSet("gclperf", flag.ContinueOnError)
-	r.Declare(f, measure.Usual{Collective: "allreduce", Method: "auto", Max: "64MiB", Factor: 2})
+	r.Declare(f, measure.Usual{Collective: "allreduce", Method: "auto", Max: "64MiB", Factor: 2, Several: true})
 	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most; under gclrun or mpirun it is theirs", measure.MaxReplicas))
 	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the "+
 		"method")
@@ -49,6 +49,7 @@ func flags(r *raw) *flag.FlagSet {
 		"implementation, into this `file`")
 	f.StringVar(&r.floor, "floor", "", "with -svg: draw the floor too, from this `file` in the CSV that "+
 		"bench/peers/arlimit.c prints")
+	measure.Shorten(f)
 	return f
 }
 
@@ -69,6 +70,7 @@ func usage(w io.Writer) {
 
   gclperf -collective allreduce -n 8
   gclperf -collective all -n 2 -method auto,direct,clockwise_ring -svg perf.svg
+  gclperf -b 8 -e 64M -f 8 -g 4 -d float -o sum -c 1
   gclperf -transport tcp -n 4
   mpirun -np 4 gclperf -collective all
 
@@ -84,7 +86,8 @@ algbw is size / time. busbw is algbw times
 #wrong counts wrong elements in one call before and one after the timed ones, or in as many as -c says. allocs are heap
 allocations a call, by all replicas: the median over eighths of the timed calls, of each process by itself.
 
-The short flags are those of nccl-tests, but for -n, which is replicas here: -iters is nccl-tests' -n.
+The short flags are those of nccl-tests, but for -n, which is replicas here, as -g is: -iters is nccl-tests' -n. Its
+words are understood too: -d float,half -o sum, and -d all -o all for all types and operators that go together.
 
 With -transport tcp, unix or mpi gclperf starts a process for each replica, on this host. Started by gclrun, mpirun or
 another launcher it is one replica of the job. Replica 0 prints.

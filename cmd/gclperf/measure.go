@@ -28,11 +28,12 @@ const (
 type runner struct {
 	measure.Runner
 	bench *bench
+	kind  measure.Kind
 }
 
 // measure checks a call, times many, and checks a call. -c says how many are checked.
 func (r *runner) measure(ctx context.Context, count int) error {
-	out := r.bench.describe(r.Operand.Collective, r.Operand.Place, r.Comm.Options(), count)
+	out := r.bench.describe(r.Operand.Collective, r.kind, r.Operand.Place, r.Comm.Options(), count)
 	before := r.times()
 	if r.first() {
 		runtime.GC() // now rather than in the timed part; it empties caches too, which the first calls fill again

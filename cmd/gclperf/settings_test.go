@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -66,6 +67,54 @@ func TestShortFlags(t *testing.T) {
 	if !slices.Equal(short.Sizes, []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20}) ||
 		short.DType != tensor.F16 || short.Op != gcl.Max || short.Root != 1 || short.warm != 5 || short.tries != 0 {
 		t.Errorf("%+v", short)
+	}
+}
+
+// TestWordsOfNCCL: a word of nccl-tests is one of ours.
+func TestWordsOfNCCL(t *testing.T) {
+	for words, ours := range map[string]string{
+		"-b 8 -e 40 -i 16 -g 3 -d half -o avg": "-sizes 8,24,40 -n 3 -dtype float16 -op MEAN",
+		"-b 8 -e 39 -i 16 -d float -o sum":     "-sizes 8,24 -dtype float32 -op ADD",
+		"-sizes 8 -d double,int8 -o PROD,min":  "-sizes 8 -dtype float64,int8 -op MUL,MIN",
+	} {
+		got, err1 := settled(strings.Fields(words))
+		want, err2 := settled(strings.Fields(ours))
+		if err1 != nil || err2 != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v; %v, %v", words, got, want, err1, err2)
+		}
+	}
+}
+
+// TestAllKinds measures all operators and types that go together, each once: those of a collective that does not reduce
+// by type alone. Values of one type in the buffers are no harm to the next.
+func TestAllKinds(t *testing.T) {
+	want := map[string]int{}
+	for _, d := range tensor.DTypes() {
+		want["allgather none "+d.String()] = 1
+		for _, op := range operators(t, d) {
+			want["allreduce "+op.String()+" "+d.String()] = 1
+		}
+	}
+	got := perform(t, t.Context(), nil, strings.Fields("-collective allreduce,allgather -d all -o all -sizes 64 -place ip "+
+		"-iters 1 -json")...)
+	if got.code != command.OK || got.stderr != "" {
+		t.Fatal(got)
+	}
+	have := map[string]int{}
+	for _, m := range parsed(t, got.stdout) {
+		have[m.Collective+" "+m.Op+" "+m.DType]++
+		if m.Bytes != 64 || m.Wrong != 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if !maps.Equal(have, want) {
+		t.Errorf("measured %v, want %v", have, want)
+	}
+	// One table has all rows.
+	got = perform(t, t.Context(), nil, strings.Fields("-d float,int32 -o all -sizes 8,16 -iters 1")...)
+	if rows := strings.Count(got.stdout, "\n    "); got.code != command.OK || rows != 2*(7+6) ||
+		strings.Count(got.stdout, " algbw ") != 2 {
+		t.Errorf("%d rows, want %d: %+v", rows, 2*(7+6), got)
 	}
 }
 
@@ -134,26 +183,40 @@ func TestWrongFlags(t *testing.T) {
 		"-collective allreduce,":          `-collective ""`,
 		"-transport udp":                  `-transport "udp" does not exist; there is inproc, tcp, unix`,
 		"-transport tcp -svg x.svg -floor " + bad: "-floor is that of one address space, want -transport inproc",
-		"-method ring":           `unknown method "ring", the closest is swing; want one of auto, broadcast, clockwise_ring`,
-		"-method direct,":        `unknown method ""`,
-		"-implementation hybird": `unknown implementation "hybird", the closest is Hybrid; want one of Auto, Syncless, Syncful, Hybrid`,
-		"-dtype float":           `-dtype "float" does not exist (did you mean float32?); there is bool, int8`,
-		"-d flaot64":             `-d "flaot64" does not exist (did you mean float64?)`,
-		"-op SUM":                `-op "SUM" does not exist (did you mean ADD?); there is ADD, MEAN`,
-		"-o square":              `-o "square" does not exist (did you mean SQUARE_ADD?)`,
-		"-dtype quaternion":      `-dtype "quaternion" does not exist; there is bool`,
-		"-methd ring":            "not defined: -methd (did you mean -method?)",
-		"--minbytes=8":           "not defined: -minbytes (did you mean -min?)",
-		"-warmup_iters 5":        "not defined: -warmup_iters (did you mean -w?)",
-		"-g 4":                   "not defined: -g (did you mean -n?)",
-		"-b 0":                   `-b: size "0"`,
-		"-b 2K -e 1K":            "-b 2K is more than -e 1K",
-		"-f 1":                   "-f 1, want 2 or more",
-		"-r 2":                   "-r 2 is not a rank, 0 to 1",
-		"-sizes 8 -e 1K":         "-sizes excludes -min, -max and -factor",
-		"-c -1":                  "-c -1, want 0 to 1000",
-		"-w 2001":                "-w 2001, want 0 to 2000",
-		"-v -csv":                "-v is for the table",
+		"-method ring":             `unknown method "ring", the closest is swing; want one of auto, broadcast, clockwise_ring`,
+		"-method direct,":          `unknown method ""`,
+		"-implementation hybird":   `unknown implementation "hybird", the closest is Hybrid; want one of Auto, Syncless, Syncful, Hybrid`,
+		"-dtype floats":            `-dtype "floats" does not exist (did you mean float16?); there is bool, int8`,
+		"-d flaot64":               `-d "flaot64" does not exist (did you mean float64?)`,
+		"-op ADDS":                 `-op "ADDS" does not exist (did you mean ADD?); there is ADD, MEAN`,
+		"-o mulsum":                "-o mulsum multiplies by a factor of each rank before it adds, which no operator here does: want sum\n",
+		"-d f8e4m3":                "-d f8e4m3 is a float of 8 bits, which is no element type here: want half or bfloat16\n",
+		"-o sum,ADD":               "-o: ADD is given twice",
+		"-d float,all":             "-d float,all: all stands by itself",
+		"-o sum,max -d int32,bool": "-op ADD -dtype bool: operator ADD takes numbers, not bool",
+		"-o square":                `-o "square" does not exist (did you mean SQUARE_ADD?)`,
+		"-dtype quaternion":        `-dtype "quaternion" does not exist; there is bool`,
+		"-methd ring":              "not defined: -methd (did you mean -method?)",
+		"--minbytes=8":             "not defined: -minbytes (did you mean -min?)",
+		"-warmup_iters 5":          "not defined: -warmup_iters (did you mean -w?)",
+		"-g 4 -n 20": "-g and -n are one flag: want one of them; the -n of nccl-tests, the number of calls, is " +
+			"-iters here\n",
+		"-b 8 -min 4":    "-b and -min are one flag: want one of them\n",
+		"-t 4":           "not defined: -t: it is for threads of nccl-tests: want -n, the number of replicas\n",
+		"-z 1":           "not defined: -z: it is for calls of nccl-tests that wait: all wait here\n",
+		"--ngpus 4":      "not defined: -ngpus (did you mean -n?)",
+		"-i 1":           "-i 1 makes 67108857 sizes, want 10000 at most",
+		"-i 8 -f 2":      "-i and -f exclude each other",
+		"-step 1Q":       `-step: size "1Q"`,
+		"-sizes 8 -i 8":  "-sizes excludes -min, -max, -factor and -step",
+		"-b 0":           `-b: size "0"`,
+		"-b 2K -e 1K":    "-b 2K is more than -e 1K",
+		"-f 1":           "-f 1, want 2 or more",
+		"-r 2":           "-r 2 is not a rank, 0 to 1",
+		"-sizes 8 -e 1K": "-sizes excludes -min, -max, -factor and -step",
+		"-c -1":          "-c -1, want 0 to 1000",
+		"-w 2001":        "-w 2001, want 0 to 2000",
+		"-v -csv":        "-v is for the table",
 		"-op MEAN -dtype int32": "gclperf: -op MEAN -dtype int32: operator MEAN takes floating point, " +
 			"not int32\n",
 		"-op LOGICAL_AND":                     "operator LOGICAL_AND takes bool, not float32",
@@ -165,7 +228,7 @@ func TestWrongFlags(t *testing.T) {
 		"-min 2K -max 1K":                     "-min 2K is more than -max 1K",
 		"-factor 1":                           "-factor 1, want 2 or more",
 		"-sizes 8,x":                          `-sizes: size "x"`,
-		"-sizes 8 -max 1K":                    "-sizes excludes -min, -max and -factor",
+		"-sizes 8 -max 1K":                    "-sizes excludes -min, -max, -factor and -step",
 		"-sizes ":                             "needs an argument",
 		"-iters 0":                            "-iters 0, want 1 or more",
 		"-iters -3":                           "-iters -3, want 1 or more",

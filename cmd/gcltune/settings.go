@@ -90,6 +90,7 @@ func flags(r *raw) *flag.FlagSet {
 	f.DurationVar(&r.time, "time", 10*time.Millisecond, "the five batches of a method in a pass take about so long together")
 	f.DurationVar(&r.limit, "limit", 10*time.Minute, "it ends about then: with fewer passes, or with an error if not all "+
 		"was measured once")
+	measure.Shorten(f)
 	return f
 }
 

@@ -413,7 +413,7 @@ func TestCompareFlags(t *testing.T) {
 		"-n 2,4 -root 3":             "-root 3 is not a rank of 2 replicas",
 		"-method auto,direct":        "-method auto is not compared: want some of those that make schedules",
 		"-implementation Hybrid":     "-implementation Hybrid is not compared",
-		"-sizes 8 -max 16":           "-sizes excludes -min, -max and -factor",
+		"-sizes 8 -max 16":           "-sizes excludes -min, -max, -factor and -step",
 		"-table " + dir:              "is a directory, want a file",
 		"-table " + dir + "/no/such": "there is no such directory",
 		"-table /dev/null":           "-table /dev/null is no file, want one",

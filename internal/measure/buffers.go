@@ -11,22 +11,30 @@ type Buffers struct {
 
 // NewBuffers makes the buffers of a replica. Free gives them back.
 func (s *Settings) NewBuffers(c *gcl.Comm) (*Buffers, error) {
-	largest := 0
+	largest := 0 // bytes
 	for _, coll := range s.Collectives {
 		for _, size := range s.Sizes {
-			largest = max(largest, coll.Larger(coll.Count(size, s.DType.Size(), s.N), s.N))
+			for _, d := range s.dtypes {
+				largest = max(largest, coll.Larger(coll.Count(size, d.Size(), s.N), s.N)*d.Size())
+			}
 		}
 	}
 	b := &Buffers{comm: c}
 	var err error
-	if b.first, err = gcl.Alloc[byte](c, largest*s.DType.Size()); err != nil {
+	if b.first, err = gcl.Alloc[byte](c, largest); err != nil {
 		return nil, err
 	}
-	if b.second, err = gcl.Alloc[byte](c, largest*s.DType.Size()); err != nil {
+	if b.second, err = gcl.Alloc[byte](c, largest); err != nil {
 		b.Free()
 		return nil, err
 	}
 	return b, nil
+}
+
+// Clear makes all bytes zeros, which are values of every element type.
+func (b *Buffers) Clear() {
+	clear(b.first)
+	clear(b.second)
 }
 
 // Free gives the buffers back.

@@ -21,7 +21,8 @@ func TestMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range Collectives() {
-			s := &Settings{Collectives: []Collective{c}, N: 3, DType: d, Op: op, Sizes: []int{100_000}}
+			s := &Settings{Collectives: []Collective{c}, N: 3, DType: d, Op: op, Sizes: []int{100_000},
+				dtypes: []tensor.DType{d}}
 			values := s.NewValues(nil)
 			err := gcl.Run(t.Context(), 3, func(_ context.Context, comm *gcl.Comm) error {
 				wrong, elements, err := s.untouched(c, comm, values)
