@@ -6,6 +6,7 @@
 //	go run ./cmd/gclperf -collective allreduce -n 8 -json
 //	go run ./cmd/gclperf -n 8 -out all.csv
 //	gclperf -transport tcp -n 4
+//	gclperf -transport tcp,unix,inproc -n 4
 //	mpirun -np 4 gclperf
 //
 // Sizes are nccl-tests': bytes of the larger of a replica's two buffers, rounded up to whole elements for each replica.
@@ -25,6 +26,12 @@
 // (nccl-tests prints the mean: on a machine that is busy with other things too, the median says more.) With -sync every
 // call is preceded by a barrier and timed by itself. With -batch calls are made by a gcl.Batch, which has been put
 // together before, in place of calls of gcl.Comm.Do; the table says "by a Batch".
+//
+// A call whose input nobody has written since the last one finds it in caches, in which a program has left other
+// things. With -dirty calls are timed once more, before each of which every replica rewrites its input with other
+// values. Such a call is timed by itself after a barrier, as with -sync, and without the rewriting. The table then has
+// their median, dirty, in place of algbw; -sync -dirty times both in the same way. Fields of -json and -csv have it as
+// dirty_p50_us, -1 without -dirty.
 //
 // The data differs by replica and index, and is such that every partial result is exact in the element type, so that
 // results are compared bit for bit. One call before the timed ones and one after them are checked at every size.
@@ -72,11 +79,16 @@
 //	hand                 tcp, unix         processes that gclperf starts          2 if not given
 //	hand                 mpi               processes that mpirun starts           2 if not given
 //	gclrun, mpirun, ...  tcp, unix, mpi    this process is one replica of a job   the job's; another one is an error
+//	hand                 several, commas   one of these after the other           2 if not given
 //	gclrun, mpirun, ...  not given         the same, over the job's transport     the job's
 //
 // gclperf starts its processes as gclrun does, on this host, with its own arguments. Replica 0 prints the table; the
 // others print on standard error if at all. When a process dies gclperf names it. The others end by the errors that
 // they get, and those that do not within 5 s are killed. On Linux all are killed when gclperf itself is.
+//
+// Of several transports, such as -transport tcp,unix,inproc, each has tables of its own. Tables below say at each size
+// how many times as fast a call is as over the first one, and over which it is fastest. A transport that fails, or
+// gives wrong values between processes, is the last one. -json, -csv and -out file.csv have the measurements alone.
 //
 // All statistics mean the same as among goroutines: times are those of the slowest replica, and allocations those of
 // all. Each process keeps its own until the timed calls are over. Collectives on another lane then put them together;

@@ -14,10 +14,10 @@ import (
 // raw are the flags as given.
 type raw struct {
 	measure.Flags
-	place, svg, floor, out                        string
-	n, iters, warm, check                         int
-	time                                          time.Duration
-	reproducible, sync, batch, json, csv, verbose bool
+	place, svg, floor, out                               string
+	n, iters, warm, check                                int
+	time                                                 time.Duration
+	reproducible, sync, dirty, batch, json, csv, verbose bool
 }
 
 // flags declares the flags.
@@ -40,6 +40,8 @@ func flags(r *raw) *flag.FlagSet {
 		"that are made one by one")
 	f.BoolVar(&r.sync, "sync", false, "a barrier before each call, which is timed by itself, in place of batches of "+
 		"calls back to back")
+	f.BoolVar(&r.dirty, "dirty", false, "also time calls before each of which every replica has rewritten its input: each "+
+		"by itself after a barrier, without the rewriting")
 	f.BoolVar(&r.verbose, "v", false, "below each row of the table print p90, p99 and allocations")
 	f.BoolVar(&r.json, "json", false, "print an array of JSON objects")
 	f.BoolVar(&r.csv, "csv", false, "print the fields of -json as CSV, line by line")
@@ -89,8 +91,12 @@ allocations a call, by all replicas: the median over eighths of the timed calls,
 The short flags are those of nccl-tests, but for -n, which is replicas here, as -g is: -iters is nccl-tests' -n. Its
 words are understood too: -d float,half -o sum, and -d all -o all for all types and operators that go together.
 
-With -transport tcp, unix or mpi gclperf starts a process for each replica, on this host. Started by gclrun, mpirun or
-another launcher it is one replica of the job. Replica 0 prints.
+With -transport tcp, unix or mpi gclperf starts a process for each replica, on this host. With several, as in
+-transport tcp,unix,inproc, it measures over one after the other, and a second table has how many times as fast each is
+as the first. Started by gclrun, mpirun or another launcher it is one replica of the job. Replica 0 prints.
+
+With -dirty calls are timed once more, before each of which every replica has rewritten its input: benchmarks that never
+do flatter caches. The column dirty takes the place of algbw.
 
 gcltune measures rules by which auto chooses, and how good its choices are.
 
@@ -109,6 +115,7 @@ for more memory than the system gives; 130 after Ctrl-C and 143 after SIGTERM.
 // commandLine is a command line before its values are checked, for which it takes to know the job.
 type commandLine struct {
 	raw   raw
+	flags *flag.FlagSet
 	given measure.Given
 	err   error // of the syntax; flag.ErrHelp for -h
 }
@@ -116,7 +123,8 @@ type commandLine struct {
 // read reads the flags.
 func read(args []string) *commandLine {
 	l := &commandLine{}
-	l.given, l.err = measure.Read(flags(&l.raw), args)
+	l.flags = flags(&l.raw)
+	l.given, l.err = measure.Read(l.flags, args)
 	for _, name := range []string{"tune", "sweep", "passes", "limit"} { // which were gclperf's once
 		if what := "not defined: -" + name; l.err != nil && strings.Contains(l.err.Error()+" ", what+" ") {
 			l.err = fmt.Errorf("flag provided but %s: it is what gcltune does", what)

@@ -46,6 +46,10 @@ func (r *runner) measure(ctx context.Context, count int) error {
 	if err != nil {
 		return err
 	}
+	dirty, err := r.dirty(ctx)
+	if err != nil {
+		return err
+	}
 	wrongLast, err := r.tries(ctx, &out, "after")
 	if err != nil {
 		return err
@@ -56,6 +60,12 @@ func (r *runner) measure(ctx context.Context, count int) error {
 	}
 	if err := gcl.AllReduceInPlace(ctx, r.Clerk, seconds, gcl.Max); err != nil {
 		return err
+	}
+	if len(dirty) > 0 {
+		if err := gcl.AllReduceInPlace(ctx, r.Clerk, dirty, gcl.Max); err != nil {
+			return err
+		}
+		out.Dirty = measure.Micro(measure.Median(dirty))
 	}
 	after := r.times()
 	sums := []float64{ownAllocs, 0}
@@ -163,6 +173,39 @@ func (r *runner) timed(ctx context.Context) (seconds []float64, allocs float64, 
 	}
 	slices.Sort(counts)
 	return seconds, measure.Quantile(counts, .5), nil
+}
+
+// dirty returns how many seconds calls took at this replica, before each of which it has rewritten its input: none
+// without -dirty. The rewriting is not in the time. The call has a barrier before it, since replicas write for
+// different times. All replicas have as many calls.
+func (r *runner) dirty(ctx context.Context) (seconds []float64, err error) {
+	if !r.bench.settings.dirty {
+		return nil, nil
+	}
+	whole := []float64{0}
+	for turn := range 2 { // the first one makes plans
+		start := time.Now()
+		r.Rewrite(turn)
+		if _, err := r.Span(ctx, 1); err != nil {
+			return nil, err
+		}
+		whole[0] = max(time.Since(start).Seconds(), 1e-9)
+	}
+	if err := gcl.AllReduceInPlace(ctx, r.Clerk, whole, gcl.Max); err != nil {
+		return nil, err
+	}
+	synced := *r.bench.settings
+	synced.sync = true
+	_, calls := plan(&synced, whole[0])
+	for turn := range calls {
+		r.Rewrite(turn)
+		each, err := r.Span(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		seconds = append(seconds, each)
+	}
+	return seconds, nil
 }
 
 // mallocs is the number of allocations of the process so far, at its first replica. None is made while it counts.

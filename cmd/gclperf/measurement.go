@@ -22,6 +22,7 @@ type measurement struct {
 	BusBW          float64 `json:"busbw_gbps"`
 	Wrong          int     `json:"wrong"` // -1 where results are not checked
 	Allocs         float64 `json:"allocs"`
-	Load           float64 `json:"load"` // cores that other programs kept busy meanwhile; -1 where that is not known
+	Load           float64 `json:"load"`         // cores that other programs kept busy meanwhile; -1: not known
+	Dirty          float64 `json:"dirty_p50_us"` // of calls after a rewrite of the inputs; -1 without -dirty
 	measure.Origin
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ func sample() []measurement {
 		Collective: "allreduce", Transport: "inproc",
 		Implementation: "Auto", Method: "auto", N: 8, Bytes: 8, Count: 2, DType: "float32", Op: "ADD",
 		Root: -1, Place: "oop", P50: 0.7012, P90: 0.9, P99: 12.3456, AlgBW: 0.0114, BusBW: 0.01995, Load: 0.25,
+		Dirty: -1,
 		Origin: measure.Origin{Version: "v1.2.3", Date: "2026-11-23T03:04:05Z", Machine: "Fast, Inc. linux/amd64",
 			Cores: 8, GOMAXPROCS: 4, Settings: `-time 100ms -c 1 GCL_OPTIONS={"method": "auto"}`},
 	}
@@ -55,6 +57,17 @@ func printed(t *testing.T, s *settings, all []measurement) []byte {
 	return b.Bytes()
 }
 
+// outOfPlace are the measurements of one place.
+func outOfPlace(all []measurement) []measurement {
+	return slices.DeleteFunc(all, func(m measurement) bool { return m.Place != "oop" })
+}
+
+// comparison is the table that puts transports side by side.
+func comparison(text []byte) []byte {
+	_, rest, _ := bytes.Cut(text, []byte("# How many times"))
+	return rest
+}
+
 var both = []measure.Place{measure.OutOfPlace, measure.InPlace}
 
 func TestGolden(t *testing.T) {
@@ -66,6 +79,14 @@ func TestGolden(t *testing.T) {
 		verbose: true}, sample()[2:3]))
 	golden(t, "implementations.txt", printed(t, &settings{places: both[:1], iters: 1, tries: 1},
 		twoImplementations()))
+	golden(t, "transports.txt", printed(t, &settings{places: both[:1], iters: 1, tries: 1},
+		outOfPlace(threeTransports())))
+	golden(t, "some.txt", comparison(printed(t, &settings{places: both, iters: 1, tries: 1}, threeTransports())))
+	rewritten := sample()[:4]
+	for i := range rewritten {
+		rewritten[i].Dirty = rewritten[i].P50 * float64(i+1)
+	}
+	golden(t, "dirty.txt", printed(t, &settings{places: both, time: time.Second, dirty: true, tries: 1}, rewritten))
 	unchecked := sample()[:2]
 	unchecked[0].Wrong, unchecked[1].Wrong = -1, -1
 	golden(t, "verbose.txt", printed(t, &settings{places: both, time: time.Second, verbose: true}, unchecked))
@@ -77,7 +98,7 @@ func TestGolden(t *testing.T) {
 // TestFields holds on to the fields of -json, which others read.
 func TestFields(t *testing.T) {
 	const want = "collective transport implementation method n bytes count dtype op root place p50_us p90_us p99_us " +
-		"algbw_gbps busbw_gbps wrong allocs load version date machine cores gomaxprocs settings"
+		"algbw_gbps busbw_gbps wrong allocs load dirty_p50_us version date machine cores gomaxprocs settings"
 	got := fieldNames()
 	if strings.Join(got, " ") != want {
 		t.Errorf("fields %v, want %s", got, want)

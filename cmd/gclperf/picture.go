@@ -16,7 +16,13 @@ import (
 // picture draws what was measured: a row for each collective, with time to the left and bus bandwidth to the right.
 func picture(s *settings, seen []measurement) *plot.Figure {
 	var title []string
-	title = append(title, fmt.Sprintf("%d replicas, %s, %v", s.N, s.Transport, s.DType))
+	title = append(title, fmt.Sprintf("%d replicas", s.N))
+	if len(s.Transports) < 2 {
+		title = append(title, s.Transport)
+	}
+	if len(distinct(seen, func(m measurement) string { return m.DType })) < 2 {
+		title = append(title, s.DType.String())
+	}
 	if len(s.Implementations) == 1 && s.Implementations[0] != gcl.AutoImplementation {
 		title = append(title, s.Implementations[0].String())
 	}
@@ -43,7 +49,8 @@ func picture(s *settings, seen []measurement) *plot.Figure {
 // row draws one collective.
 func row(s *settings, c measure.Collective, p measure.Place, seen []measurement) []plot.Panel {
 	what := c.String()
-	if c.Reduces() {
+	variants := variantsOf(c, seen)
+	if ops := distinct(variants, func(v variant) string { return v.Op }); c.Reduces() && len(ops) < 2 {
 		what += " " + s.Op.String()
 	}
 	what += map[measure.Place]string{measure.OutOfPlace: ", out of place", measure.InPlace: ", in place"}[p]
@@ -67,17 +74,20 @@ func row(s *settings, c measure.Collective, p measure.Place, seen []measurement)
 	}
 	for _, m := range s.Methods {
 		for _, i := range s.Implementations {
-			l := plot.Line{Name: m.String()}
-			if len(s.Implementations) > 1 {
-				l.Name += ", " + i.String()
-			}
-			for _, r := range seen {
-				if r.Collective == c.String() && r.Method == m.String() && r.Implementation == i.String() &&
-					r.Place == p.String() {
-					l.Points = append(l.Points, plot.Point{X: float64(r.Bytes), Y: r.P50})
+			for _, v := range variants {
+				l := plot.Line{Name: m.String()}
+				if len(s.Implementations) > 1 {
+					l.Name += ", " + i.String()
 				}
+				l.Name += v.name
+				for _, r := range seen {
+					if r.Collective == c.String() && r.Method == m.String() && r.Implementation == i.String() &&
+						r.Place == p.String() && v.has(r) {
+						l.Points = append(l.Points, plot.Point{X: float64(r.Bytes), Y: r.P50})
+					}
+				}
+				add(l)
 			}
-			add(l)
 		}
 	}
 	if c == measure.Collective(schedule.AllReduce) && s.Op == gcl.Add && s.DType == tensor.F32 && len(s.floor) > 0 {
@@ -95,4 +105,49 @@ func row(s *settings, c measure.Collective, p measure.Place, seen []measurement)
 		}
 	}
 	return []plot.Panel{times, speeds}
+}
+
+// variant is a line's transport, element type and operator, of which the picture may have several.
+type variant struct {
+	Transport, DType, Op string
+	name                 string // what tells the variant from the others
+}
+
+func (v variant) has(m measurement) bool {
+	return v.Transport == m.Transport && v.DType == m.DType && v.Op == m.Op
+}
+
+// variantsOf are those in which a collective was measured, and at least one.
+func variantsOf(c measure.Collective, seen []measurement) []variant {
+	var out []variant
+	for _, m := range seen {
+		if m.Collective == c.String() && !slices.ContainsFunc(out, func(v variant) bool { return v.has(m) }) {
+			out = append(out, variant{Transport: m.Transport, DType: m.DType, Op: m.Op})
+		}
+	}
+	if out == nil {
+		return make([]variant, 1)
+	}
+	for _, part := range []func(variant) string{
+		func(v variant) string { return v.Transport },
+		func(v variant) string { return v.DType },
+		func(v variant) string { return v.Op },
+	} {
+		if len(distinct(out, part)) > 1 {
+			for i := range out {
+				out[i].name += ", " + part(out[i])
+			}
+		}
+	}
+	return out
+}
+
+// distinct lists the texts that a part of things has, each once.
+func distinct[T any](all []T, part func(T) string) (out []string) {
+	for _, v := range all {
+		if text := part(v); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }

@@ -202,6 +202,8 @@ func TestWrongJob(t *testing.T) {
 		"-n 3": "-n 3, and the job that has started this process has 2 replicas: leave -n out, or start 3 processes",
 		"-transport inproc": "-transport inproc is among goroutines of one process, and this is one of the 2 processes " +
 			"of a job: leave it out, or start gclperf by itself",
+		"-transport tcp,unix": "-transport tcp,unix: this is one of the 2 processes of a job, which has one transport: want " +
+			"one, or start gclperf by itself",
 		"-transport udp":           `-transport "udp" does not exist; there is inproc, tcp, unix`,
 		"-nonsense":                "flag provided but not defined: -nonsense",
 		"-op AND":                  `-op "AND" does not exist (did you mean LOGICAL_AND?); there is ADD`,

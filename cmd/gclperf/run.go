@@ -50,6 +50,9 @@ func (p *program) Check(job, replica int) (*measure.Settings, error) {
 
 // Alone implements measure.Task.
 func (p *program) Alone(ctx context.Context, s *measure.Settings) int {
+	if len(s.Transports) > 1 {
+		return p.overEach(ctx)
+	}
 	if s.Processes {
 		return p.Start(ctx, measure.Job{N: s.N, Transport: s.Transport, Args: p.Args, Stdout: command.File(p.Stdout)})
 	}

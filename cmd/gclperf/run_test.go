@@ -265,6 +265,31 @@ func TestTampered(t *testing.T) {
 	}
 }
 
+// TestDirty times every collective after a rewrite too, and finds nothing wrong afterwards.
+func TestDirty(t *testing.T) {
+	for _, how := range []string{"-sync", "-batch", "-dtype=bool"} {
+		args := []string{"-collective", "all", "-n", "3", "-sizes", "8,9000", "-iters", "3", "-root", "1", "-json", how}
+		if how == "-dtype=bool" {
+			args = append(args, "-op", "LOGICAL_OR")
+		}
+		for _, dirty := range []bool{false, true} {
+			if dirty {
+				args = append(args, "-dirty")
+			}
+			got := perform(t, t.Context(), nil, args...)
+			if got.code != command.OK || got.stderr != "" {
+				t.Fatalf("%s: %+v", how, got)
+			}
+			for _, m := range parsed(t, got.stdout) {
+				if m.Wrong != 0 || dirty != (m.Dirty > 0) || !dirty && m.Dirty != -1 ||
+					dirty != strings.HasSuffix(m.Settings, "-dirty") && how != "-batch" {
+					t.Errorf("%s: %+v", how, m)
+				}
+			}
+		}
+	}
+}
+
 func TestInterrupt(t *testing.T) {
 	for _, format := range []string{"-json", "-csv", "-reproducible"} {
 		ctx, cancel := context.WithCancel(t.Context())

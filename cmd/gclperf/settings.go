@@ -27,6 +27,7 @@ type settings struct {
 	warm  int // calls before the timed ones, -1: as many as fit into warmUp
 	tries int // checked calls before the timed ones, and as many after them
 	sync  bool
+	dirty bool // also calls before each of which every replica rewrites its input
 	batch bool // calls are made by a gcl.Batch
 
 	format  format
@@ -54,7 +55,7 @@ func (r *raw) settings(given measure.Given, job int) (*settings, error) {
 		return nil, err
 	}
 	s := &settings{Settings: common, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
-		batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, svg: r.svg, out: r.out}
+		dirty: r.dirty, batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, svg: r.svg, out: r.out}
 	if s.places, err = measure.ParsePlaces(r.place); err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (s *settings) flags() string {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"-sync", s.sync}, {"-batch", s.batch}, {"-reproducible", s.reproducible}} {
+	}{{"-sync", s.sync}, {"-dirty", s.dirty}, {"-batch", s.batch}, {"-reproducible", s.reproducible}} {
 		if f.set {
 			out += " " + f.name
 		}

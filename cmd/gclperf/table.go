@@ -16,12 +16,14 @@ type table struct {
 	to       io.Writer
 	settings *settings
 
+	all    []measurement // which compare puts side by side
 	row    []measurement // of one size, until it has all places
 	latest measurement   // of the row before
 	busbw  float64       // sum over rows since the header
 	rows   int
 	wrong  int
-	load   float64 // sum of those that are known
+	dirty  []float64 // dirty by clean times
+	load   float64   // sum of those that are known
 	loads  int
 	err    error
 }
@@ -33,12 +35,13 @@ func (t *table) printf(format string, args ...any) {
 }
 
 func (t *table) add(m measurement) error {
-	if m.Collective != t.latest.Collective || m.Method != t.latest.Method ||
+	if m.Transport != t.latest.Transport || m.Collective != t.latest.Collective || m.Method != t.latest.Method ||
 		m.Implementation != t.latest.Implementation {
 		t.foot()
 		t.head(m)
 	}
 	t.latest = m
+	t.all = append(t.all, m)
 	t.row = append(t.row, m)
 	if len(t.row) == len(t.settings.places) {
 		t.line()
@@ -49,6 +52,7 @@ func (t *table) add(m measurement) error {
 func (t *table) end() error {
 	t.row = nil
 	t.foot()
+	t.compare()
 	return t.err
 }
 
@@ -81,15 +85,21 @@ func (t *table) head(m measurement) {
 	if text := measure.Overrides(); text != "" {
 		t.printf("# GCL_OPTIONS=%s overrides the flags\n", text)
 	}
-	t.printf("# %s; time is p50; %s\n#\n", mode, checks(s.tries))
+	t.printf("# %s; time is p50; %s\n", mode, checks(s.tries))
+	speed, unit := "algbw", "(GB/s)"
+	if s.dirty {
+		speed, unit = "dirty", "(us)"
+		t.printf("# dirty is p50 of calls by themselves: before each all replicas rewrite their inputs and meet in a barrier\n")
+	}
+	t.printf("#\n")
 	t.printf("#%67s%33s\n", "out-of-place", "in-place")
 	t.printf("#%11s %12s %8s %11s %5s", "size", "count", "type", "redop", "root")
 	for range 2 {
-		t.printf(" %8s %7s %7s %7s", "time", "algbw", "busbw", "#wrong")
+		t.printf(" %8s %7s %7s %7s", "time", speed, "busbw", "#wrong")
 	}
 	t.printf("\n#%11s %12s %8s %11s %5s", "(B)", "(elements)", "", "", "")
 	for range 2 {
-		t.printf(" %8s %7s %7s %7s", "(us)", "(GB/s)", "(GB/s)", "")
+		t.printf(" %8s %7s %7s %7s", "(us)", unit, "(GB/s)", "")
 	}
 	t.printf("\n")
 }
@@ -119,6 +129,9 @@ func (t *table) line() {
 		t.busbw += m.BusBW
 		t.rows++
 		t.wrong += max(m.Wrong, 0)
+		if m.Dirty > 0 {
+			t.dirty = append(t.dirty, m.Dirty/m.P50)
+		}
 		if m.Load >= 0 {
 			t.load += m.Load
 			t.loads++
@@ -134,7 +147,11 @@ func (t *table) line() {
 		if m.Wrong >= 0 {
 			wrong = strconv.Itoa(m.Wrong)
 		}
-		t.printf(" %8s %7s %7s %7s", measure.Digits(m.P50), measure.Digits(m.AlgBW), measure.Digits(m.BusBW), wrong)
+		second := m.AlgBW
+		if t.settings.dirty {
+			second = m.Dirty
+		}
+		t.printf(" %8s %7s %7s %7s", measure.Digits(m.P50), measure.Digits(second), measure.Digits(m.BusBW), wrong)
 	}
 	t.printf("\n")
 	if t.settings.verbose {
@@ -170,11 +187,14 @@ func (t *table) foot() {
 		t.printf("# Wrong values         : 0 OK\n")
 	}
 	t.printf("# Avg bus bandwidth    : %.4f GB/s\n", t.busbw/float64(t.rows))
+	if len(t.dirty) > 0 {
+		t.printf("# Dirty / clean        : %.2f, geometric mean\n", measure.GeometricMean(t.dirty))
+	}
 	if t.loads > 0 {
 		t.printf("# Avg load             : %.2f cores busy with other programs\n", t.load/float64(t.loads))
 	}
 	t.printf("#\n")
-	t.busbw, t.rows, t.wrong, t.load, t.loads = 0, 0, 0, 0, 0
+	t.busbw, t.rows, t.wrong, t.load, t.loads, t.dirty = 0, 0, 0, 0, 0, nil
 }
 
 // count prints a mean number of things, with three places after the point and in seven characters at most.

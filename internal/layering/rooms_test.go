@@ -30,9 +30,9 @@ func houses() []house {
 		pkg: "cmd/gclperf",
 		rooms: []room{
 			{"what is asked for", "doc flags floor load complaints settings ownmethod"},
-			{"what comes out", "measurement table output files picture"},
+			{"what comes out", "measurement table compare output reader files picture"},
 			{"measuring", "bench measure"},
-			{"the program", "run main"},
+			{"the program", "run transports main"},
 		},
 	}, {
 		pkg: "methods",

@@ -27,6 +27,15 @@ func Median(numbers []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(numbers)), .5)
 }
 
+// GeometricMean is that of numbers above 0, of which there is one at least.
+func GeometricMean(numbers []float64) float64 {
+	sum := 0.0
+	for _, v := range numbers {
+		sum += math.Log(v)
+	}
+	return math.Exp(sum / float64(len(numbers)))
+}
+
 // Micro is a time in microseconds, to a tenth of a nanosecond and never 0.
 func Micro(seconds float64) float64 { return max(math.Round(seconds*1e10), 1) / 1e4 }
 

@@ -37,6 +37,12 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
+func TestGeometricMean(t *testing.T) {
+	if got := GeometricMean([]float64{.5, 4, 32}); math.Abs(got-4) > 1e-12 {
+		t.Errorf("%v, want 4", got)
+	}
+}
+
 func TestFillAndCompare(t *testing.T) {
 	block := make([]byte, period*4)
 	for i := range block {

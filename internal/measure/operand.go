@@ -106,6 +106,15 @@ func (o *Operand) prepare(p *pattern, comm *gcl.Comm) {
 	fill(o.input.Bytes(), p.inputs[rank], size, 0)
 }
 
+// rewrite writes values into the input of which few are those of the turn before. A replica that has no input writes
+// nothing.
+func (o *Operand) rewrite(p *pattern, comm *gcl.Comm, turn int) {
+	if o.Collective.Contract().Input == schedule.AtRoot && comm.Rank() != o.root {
+		return
+	}
+	fill(o.input.Bytes(), p.inputs[comm.Rank()], p.dtype.Size(), turn)
+}
+
 // each calls do for every part of the result, of which a replica other than the root may have none: with the block that
 // the part must be like, the part beginning with element first of it.
 func (o *Operand) each(p *pattern, comm *gcl.Comm, do func(got, want []byte, first int)) {

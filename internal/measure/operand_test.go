@@ -1,7 +1,9 @@
 package measure
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"testing"
 
 	"gogcl.dev/gcl"
@@ -30,6 +32,51 @@ func TestMissing(t *testing.T) {
 					t.Errorf("%v of %v: %d of %d elements of an untouched result are wrong", c, d, wrong, elements)
 				}
 				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestRewrite: each turn gives every input other values, in both places, and a replica without an input keeps what it
+// has.
+func TestRewrite(t *testing.T) {
+	for _, d := range tensor.DTypes() {
+		op, err := gcl.ParseOperator(string(oracle.Operators(d)[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range Collectives() {
+			s := &Settings{Collectives: []Collective{c}, N: 3, Root: 1, DType: d, Op: op, Sizes: []int{10_000},
+				dtypes: []tensor.DType{d}}
+			values := s.NewValues(nil)
+			err := gcl.Run(t.Context(), 3, func(_ context.Context, comm *gcl.Comm) error {
+				buffers, err := s.NewBuffers(comm)
+				if err != nil {
+					return err
+				}
+				defer buffers.Free()
+				has := c.Contract().Input != schedule.AtRoot || comm.Rank() == s.Root
+				for _, place := range []Place{OutOfPlace, InPlace} {
+					o, err := s.Operand(c, place, c.Count(s.Sizes[0], d.Size(), s.N), comm, buffers)
+					if err != nil {
+						return err
+					}
+					r := &Runner{Values: values, Comm: comm, Clerk: comm, Operand: o}
+					before := slices.Clone(o.input.Bytes())
+					for turn := range 3 {
+						r.Rewrite(turn)
+						after := slices.Clone(o.input.Bytes())
+						if bytes.Equal(before, after) == has {
+							t.Errorf("%v of %v, %v, rank %d: turn %d: other values: %v, want %v", c, d, place,
+								comm.Rank(), turn, !has, has)
+						}
+						before = after
+					}
+				}
+				return nil
 			})
 			if err != nil {
 				t.Fatal(err)

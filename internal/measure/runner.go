@@ -69,6 +69,9 @@ func (r *Runner) AgreedSpan(ctx context.Context, calls int) (float64, error) {
 // Prepare fills the input, and spoils the result, before a call that Check is to look at.
 func (r *Runner) Prepare() { r.Operand.prepare(r.pattern(), r.Clerk) }
 
+// Rewrite writes other values into this replica's input than those of the turn before. Turns count from 0.
+func (r *Runner) Rewrite(turn int) { r.Operand.rewrite(r.pattern(), r.Clerk, turn) }
+
 // Check counts the wrong elements of the result at this replica. where is the first of them.
 func (r *Runner) Check() (wrong, where int) {
 	if r.Values.Tamper != nil {

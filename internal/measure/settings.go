@@ -19,8 +19,9 @@ import (
 type Settings struct {
 	Collectives     []Collective
 	N               int
-	Beside          bool // this process is on the host of replica 0
-	Transport       string
+	Beside          bool   // this process is on the host of replica 0
+	Transport       string // the first of Transports
+	Transports      []string
 	Processes       bool // each replica is a process of its own
 	Methods         []methods.Method
 	Implementations []gcl.Implementation
@@ -86,21 +87,22 @@ type Flags struct {
 type Usual struct {
 	Collective, Method, Max string
 	Factor                  int
-	Several                 bool // -dtype and -op may list several, or say all
+	Several                 bool // -dtype, -op and -transport may list several, the first two say all
 }
 
 // Declare declares the flags. Those of nccl-tests with one letter are among them.
 func (r *Flags) Declare(f *flag.FlagSet, usual Usual) {
 	r.program, r.several = f.Name(), usual.Several
-	list := ""
+	list, over := "", ""
 	if r.several {
+		over = "; several with commas are compared"
 		list = "; some of them with commas; or all that go together"
 	}
 	f.StringVar(&r.collective, "collective", usual.Collective,
 		"what to measure: some of "+strings.Join(CollectiveNames(), ", ")+", with commas; or all")
 	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+
 		"tcp or unix, a process for each, which "+r.program+" starts; mpi, the same by mpirun, if built with -tags mpi; "+
-		"under gclrun or mpirun it is theirs unless given")
+		"under gclrun or mpirun it is theirs unless given"+over)
 	f.StringVar(&r.method, "method", usual.Method, "methods, with commas: some of "+methodNames()+
 		"; or all, which are those that make schedules")
 	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless "+
