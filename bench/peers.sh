@@ -4,15 +4,20 @@ set -euo pipefail
 help() {
 	cat <<'END'
 bench/peers.sh [-n REPLICAS] [-c COLLECTIVE,...] [-s SIZE,...] [-t SECONDS] [-r ROUNDS] [-m METHOD] [-i IMPLEMENTATION] [-p oop|ip]
-               [-transport inproc|tcp] [-batch] [-b COUNT] [-o FILE] [-f FILE]
+               [-transport inproc|tcp] [-batch] [-sync] [-clean] [-b COUNT] [-o FILE] [-f FILE]
 bench/peers.sh -transport mpi [-n REPLICAS] [-c COLLECTIVE,...] [-s SIZE,...] [-t SECONDS] [-r ROUNDS] [-m METHOD] [-i IMPLEMENTATION]
-               [-p oop|ip] [-batch] [-o FILE] [-mpi openmpi|mpich] [-l SETTINGS] [-bind core|none] [-many COUNTxSIZE,...]
+               [-p oop|ip] [-batch] [-sync] [-clean] [-o FILE] [-mpi openmpi|mpich] [-l SETTINGS] [-bind core|none] [-many COUNTxSIZE,...]
 
 Compares gclperf with the best tuned Open MPI on shared memory, float32 ADD, and with the floor: pinned C threads in one address space, one for
 each replica or, if there are fewer, one for each core. With -transport tcp the floor is C processes that send and receive the bytes of a
 collective over the same sockets, and no more.
 With -transport mpi ours goes over MPI itself, and is compared with the collectives of that MPI called from C; see below.
-About a minute for -n 2 on two cores that have nothing else to do; more for 8.
+A second table of each collective has, for ours and for MPI, the time of a call after every replica has rewritten its input (dirty) beside that of
+calls on the same inputs again and again (clean), which is that of the first table. Dirty calls are timed one by one after a barrier, without the
+rewriting, and clean ones back to back: -sync times the clean ones one by one too. The floor, and several tensors
+in one call, are only clean and back to back.
+
+About two minutes for -n 2 on two cores that have nothing else to do; more for 8.
 
   -n  replicas, and MPI ranks: 2, 4, 8 (the floor is known for these) or another number                     (2)
   -c  some of allreduce,reducescatter,allgather,alltoall,broadcast                                          (all)
@@ -26,6 +31,8 @@ About a minute for -n 2 on two cores that have nothing else to do; more for 8.
   -transport  inproc: ours as goroutines, Open MPI over shared memory. tcp: ours as processes, once over TCP and once over unix sockets,
       Open MPI over TCP. mpi: ours over MPI, and MPI from C                                                (inproc)
   -batch  ours by a gcl.Batch, put together before, as a persistent collective of MPI is; else by single calls, as Open MPI's are always
+  -sync   each clean call by itself after a barrier, as the dirty ones
+  -clean  no dirty calls and no second table, in half the time
   -b  how many ways to run Open MPI the rounds measure at each size; 8 is all                                (2)
   -o  write the tables as CSV into a file
   -f  write the floor into a file that gclperf -floor takes
@@ -74,12 +81,17 @@ fail() {
 }
 
 n=2 collectives=allreduce,reducescatter,allgather,alltoall,broadcast sizes=8,1K,32K,1M,16M,64M secs=0.02 rounds=3
-method=auto implementation=Auto place=oop transport=inproc batch='' best='' csv='' floor='' library='' settings='' bind='' many=''
+method=auto implementation=Auto place=oop transport=inproc batch='' sync='' dirty=-dirty best='' csv='' floor='' library='' settings='' bind='' many=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | -help | --help) help && exit ;;
 	-batch)
 		batch=-batch
+		shift
+		continue
+		;;
+	-sync | -clean)
+		if [ "$1" = -sync ]; then sync=-sync; else dirty=''; fi
 		shift
 		continue
 		;;
@@ -93,6 +105,10 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
+usual=2 # the modes of peers/mpibench.c: that of clean calls, and all
+[ -z "$sync" ] || usual=1
+modes=$usual
+[ -z "$dirty" ] || modes=$((usual + 4))
 [[ $n =~ ^[0-9]+$ && $n -ge 2 ]] || fail "-n $n, want 2 or more"
 [[ $rounds =~ ^[0-9]+$ && $rounds -ge 1 ]] || fail "-r $rounds, want 1 or more"
 [[ $secs =~ ^[0-9]*\.?[0-9]+$ ]] || fail "-t $secs, want seconds, such as 0.02"
@@ -226,17 +242,17 @@ beside() {
 	}' >>"$work/others"
 }
 
-# mpi COLLECTIVES CONFIG SIZES SECONDS: CONFIG is one of configs, or shm+thp:aALGORITHM or tcp+thp:aALGORITHM.
+# mpi COLLECTIVES CONFIG SIZES SECONDS MODES: CONFIG is one of configs, or shm+thp:aALGORITHM or tcp+thp:aALGORITHM.
 mpi() {
 	local names=${1/broadcast/bcast} alg=() at=$place
 	[ "$names" = bcast ] && at=oop
 	case $2 in *:a*) alg=(-a "${2##*:a}") ;; esac
-	bash "$here/peers/run.sh" -n "$n" -c "$names" -l "${2%%:*}" -s "$3" -t "$4" -p "$at" -k 0 "${alg[@]}"
+	bash "$here/peers/run.sh" -n "$n" -c "$names" -l "${2%%:*}" -s "$3" -t "$4" -m "$5" -p "$at" -k 0 "${alg[@]}"
 }
 
 # quick COLLECTIVES CONFIG: a short measurement of one way to run Open MPI.
 quick() {
-	if lines=$(mpi "$1" "$2" "$mpisizes" 0.005 2>"$work/err"); then
+	if lines=$(mpi "$1" "$2" "$mpisizes" 0.005 "$usual" 2>"$work/err"); then
 		keep peer 0 0 <<<"$lines"
 	else
 		echo "# Open MPI as $2 does not run here: $(head -c 200 "$work/err" | tr '\n' ' ')"
@@ -245,7 +261,8 @@ quick() {
 
 # our COLLECTIVE TRANSPORT measures ours.
 our() {
-	"$work/gclperf" -collective "$1" -n "$n" -transport "$2" -method "$method" -implementation "$implementation" -sizes "$sizes" -time "${secs}s" -place "$at" ${batch:+"$batch"} -csv |
+	"$work/gclperf" -collective "$1" -n "$n" -transport "$2" -method "$method" -implementation "$implementation" -sizes "$sizes" -time "${secs}s" -place "$at" ${batch:+"$batch"} ${sync:+"$sync"} \
+		${dirty:+"$dirty"} -csv |
 		sed 1d >>"$work/ours"
 }
 
@@ -253,7 +270,7 @@ our() {
 theirs() {
 	while read -r config name list; do
 		[ "$name" = "$1" ] || continue
-		mpi "$1" "$config" "$list" "$secs" >>"$work/peer" </dev/null
+		mpi "$1" "$config" "$list" "$secs" "$modes" >>"$work/peer" </dev/null
 	done <"$work/plan"
 }
 
@@ -273,17 +290,18 @@ goOver() {
 		grep "^$2,$n,$1," "$work/output" >>"$work/ours" # libraries print there too
 	else
 		together "$work/gclperf" -collective "$1" -transport mpi -method "$2" -implementation "$how" -sizes "$sizes$more" -time "${secs}s" \
-			-place "$at" ${batch:+"$batch"} -csv >"$work/output"
+			-place "$at" ${batch:+"$batch"} ${sync:+"$sync"} ${dirty:+"$dirty"} -csv >"$work/output"
 		grep "^$1,mpi," "$work/output" | if [ -n "$more" ]; then sed '$d'; else cat; fi >>"$work/ours"
 	fi
 }
 
 # cOver COLLECTIVE FORM measures MPI from C: blocking, nonblocking or floor.
 cOver() {
-	local name=${1/broadcast/bcast} at=$place list=$mpisizes of=1
+	local name=${1/broadcast/bcast} at=$place list=$mpisizes of=1 how=$modes
 	[ "$name" = bcast ] && at=oop
 	if [[ $name = *xallreduce ]]; then name=allreduce list=$manysizes of=$tensors; fi
-	bash "$here/peers/run.sh" -n "$n" -L "$library" -l "$settings" -b "$bind" -f "$2" -c "$name" -K "$of" -s "$list" -t "$secs" -p "$at" -k 0 </dev/null
+	if [ "$2" = floor ] || [ "$of" -gt 1 ]; then how=2; fi
+	bash "$here/peers/run.sh" -n "$n" -L "$library" -l "$settings" -b "$bind" -f "$2" -c "$name" -K "$of" -s "$list" -t "$secs" -m "$how" -p "$at" -k 0 </dev/null
 }
 
 # overMPI ROUND COLLECTIVE measures all five, one after the other.
@@ -320,7 +338,7 @@ summary() {
 keep() { sed "s/^/$1,$2,$3,/" >>"$raw"; }
 
 version=$("mpirun.$library" --version | sed -n 's/^mpirun.* //p; s/^ *Version: *//p')
-echo "# gclperf${batch:+ $batch} against $name $version, $n replicas on $cores cores, $(uname -m), $(date -u +%Y-%m-%dT%H:%MZ), load $(cut -d' ' -f1 /proc/loadavg)"
+echo "# gclperf${batch:+ $batch}${sync:+ $sync}${dirty:+ $dirty} against $name $version, $n replicas on $cores cores, $(uname -m), $(date -u +%Y-%m-%dT%H:%MZ), load $(cut -d' ' -f1 /proc/loadavg)"
 if [ "$transport" = tcp ]; then
 	if [ "$n" -le 2 ]; then bound="each of its ranks to a core"; else bound="its ranks to no core"; fi
 	echo "# ours over TCP and over unix sockets, Open MPI over TCP (pml ob1, btl tcp,self), all on loopback; mpirun binds $bound, ours are bound to none"

@@ -18,7 +18,7 @@ func choose(w io.Writer, all []sample, best int) error {
 	type job struct{ config, collective string }
 	ranked := map[point][]sample{}
 	for _, s := range all {
-		if s.who == "peer" {
+		if s.who == "peer" && s.micro > 0 {
 			p := point{s.collective, s.bytes}
 			ranked[p] = append(ranked[p], s)
 		}

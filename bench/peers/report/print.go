@@ -45,6 +45,7 @@ func writeTables(w io.Writer, n int, tables []table) error {
 				digits(g), digits(geometric(large)), digits(worst))
 		}
 		fmt.Fprintf(&b, "\n\n")
+		t.rewritten(&b)
 	}
 	if len(sockets) > 1 {
 		fmt.Fprintf(&b, "# all collectives: %s\n", means(sockets))
@@ -86,6 +87,7 @@ func (t *table) writeSockets(b *strings.Builder) {
 		fmt.Fprintln(b)
 	}
 	fmt.Fprintf(b, "# %s\n\n", means([]table{*t}))
+	t.rewritten(b)
 }
 
 // means sums up tables that have the same transports: the ratio for each over all their rows, and what it would be for
@@ -155,22 +157,24 @@ func writeCSV(w io.Writer, n int, tables []table) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{"collective", "n", "bytes",
 		"ours_us", "peer_us", "peer", "peer_over_ours", "floor_us", "ours_over_floor", "rounds", "rounds_used",
-		"transport"}}
-	field := func(v float64) string {
-		if v == 0 {
-			return ""
-		}
-		return strconv.FormatFloat(v, 'f', 4, 64)
-	}
+		"transport", "ours_dirty_us", "peer_dirty_us", "peer_dirty"}}
 	for _, t := range tables {
 		for _, r := range t.rows {
 			for i, ours := range r.ours {
-				lines = append(lines, []string{t.collective, strconv.Itoa(n), strconv.Itoa(r.bytes), field(ours),
-					field(r.peer), r.config, field(ratio(r.peer, ours)),
-					field(r.floor[i]), field(ratio(ours, r.floor[i])), strconv.Itoa(len(t.latencies)),
-					strconv.Itoa(len(t.used)), t.transports[i]})
+				lines = append(lines, []string{t.collective, strconv.Itoa(n), strconv.Itoa(r.bytes), known(ours),
+					known(r.peer), r.config, known(ratio(r.peer, ours)),
+					known(r.floor[i]), known(ratio(ours, r.floor[i])), strconv.Itoa(len(t.latencies)),
+					strconv.Itoa(len(t.used)), t.transports[i], known(r.dirty[i]), known(r.peerDirty), r.dirtyConfig})
 			}
 		}
 	}
 	return out.WriteAll(lines)
+}
+
+// known is a number for programs, "" for one that is not known.
+func known(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', 4, 64)
 }

@@ -102,7 +102,11 @@ func TestBadLines(t *testing.T) {
 		strings.Replace(ours, "auto,2", "auto,4", 1): "another number of replicas",
 		strings.Replace(ours, "0.5", "0", 1):         "not a time",
 		strings.Replace(ours, "0.5", "x", 1):         `"x"`,
-		strings.Replace(ours, "ours,1", "ours,a", 1): `"a"`,
+		ours + ",0.25,0":                             "not a time",
+		ours + ",0.25,-2":                            "not a time",
+		ours + ",0.25,y":                             `"y"`,
+		"peer,1,25,openmpi-shm+thp,2,allreduce,f32,oop,8,dirty,100,0,1,1,1,1": "not a time",
+		strings.Replace(ours, "ours,1", "ours,a", 1):                          `"a"`,
 	} {
 		if _, err := report(t, ours+"\n"+line+"\n", "-n", "2"); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "line 2") {
@@ -132,7 +136,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("peer,1,25.5,openmpi-shm+thp:a3,2,bcast,f32,oop,8,b2b,100,0.190,0.1,0.2,0.1,0.1")
 	f.Add("floor,1,0,arlimit,2,8,oop,reg,2,0.120,0.100,0.067,0.067")
 	f.Fuzz(func(t *testing.T, line string) {
-		if s, err := parse(strings.Split(line, ","), 2); err == nil && !(s.micro > 0) {
+		if s, err := parse(strings.Split(line, ","), 2); err == nil && !(s.micro > 0) && !(s.dirty > 0) {
 			t.Fatalf("%+v", s)
 		}
 	})

@@ -19,7 +19,8 @@ type sample struct {
 	// config is how a peer ran: shm+thp, shm+thp:a3. Of ours and of the floor it is the transport. Over MPI it is the
 	// method of ours, and else nonblocking, blocking or floor.
 	config string
-	micro  float64
+	micro  float64 // of calls on the same inputs again and again, 0: not in the line
+	dirty  float64 // of calls before each of which all inputs were rewritten, 0: not in the line
 }
 
 // read reads the raw file of a measurement with n replicas.
@@ -55,12 +56,15 @@ func parse(f []string, n int) (s sample, err error) {
 	latency, err2 := strconv.ParseFloat(f[2], 64)
 	s = sample{who: f[0], round: round, latency: latency}
 	f = f[3:]
-	var size, micro, replicas string
+	var size, micro, dirty, replicas string
 	switch {
-	case s.who == "ours" && len(f) >= 18: // gclperf's columns; what is behind the 18th says where it ran
+	case s.who == "ours" && len(f) >= 18: // gclperf's columns; what is behind the 20th says where it ran
 		s.collective, s.config, replicas, size, micro = f[0], f[1], f[4], f[5], f[11]
 		if w := f[16]; w != "0" {
 			return s, fmt.Errorf("%s wrong values", w)
+		}
+		if len(f) > 19 && f[19] != "-1" { // without -dirty
+			dirty = f[19]
 		}
 		if s.config == "mpi" {
 			s.config = f[3]
@@ -68,6 +72,9 @@ func parse(f []string, n int) (s sample, err error) {
 	case (s.who == "peer" || s.who == "ours" || s.who == "floor") && len(f) == 13:
 		s.config = strings.TrimPrefix(f[0], "openmpi-")
 		s.collective, replicas, size, micro = f[2], f[1], f[5], f[8]
+		if f[6] == "dirty" {
+			micro, dirty = "", micro
+		}
 		if s.collective == "bcast" {
 			s.collective = "broadcast"
 		}
@@ -80,11 +87,26 @@ func parse(f []string, n int) (s sample, err error) {
 	}
 	var err3, err4 error
 	s.bytes, err3 = strconv.Atoi(size)
-	s.micro, err4 = strconv.ParseFloat(micro, 64)
+	known := false
+	for _, of := range []struct {
+		text string
+		to   *float64
+	}{{micro, &s.micro}, {dirty, &s.dirty}} {
+		if of.text == "" {
+			continue
+		}
+		var err error
+		*of.to, err = strconv.ParseFloat(of.text, 64)
+		known = known || *of.to > 0
+		if err == nil && !(*of.to > 0) {
+			err = errors.New("not a time")
+		}
+		err4 = errors.Join(err4, err)
+	}
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return s, err
 	}
-	if !(s.micro > 0) || replicas != strconv.Itoa(n) {
+	if !known || replicas != strconv.Itoa(n) {
 		return s, errors.New("not a time, or of another number of replicas")
 	}
 	return s, nil

@@ -27,6 +27,10 @@ type row struct {
 	ours, floor []float64 // microseconds, medians of rounds, by transport
 	peer        float64
 	config      string // of the peer
+
+	dirty       []float64 // ours after a rewrite of the inputs, by transport
+	peerDirty   float64
+	dirtyConfig string // of the peer that is best then
 }
 
 // summarize makes a table of each collective, in the order in which they were measured.
@@ -89,35 +93,57 @@ func tableOf(collective string, all []sample) table {
 // rowOf summarizes one size.
 func rowOf(size int, transports []string, mine []sample) row {
 	r := row{bytes: size}
-	ours := map[string][]float64{}
-	peers := map[string][]float64{}
+	clean, dirty := newTimes(), newTimes()
 	floors := map[string]map[int]float64{} // by transport and round, the best of the ways to store
 	for _, s := range mine {
 		switch {
 		case s.bytes != size:
-		case s.who == "ours":
-			ours[s.config] = append(ours[s.config], s.micro)
-		case s.who == "peer":
-			peers[s.config] = append(peers[s.config], s.micro)
-		default:
+		case s.who == "floor":
 			if floors[s.config] == nil {
 				floors[s.config] = map[int]float64{}
 			}
 			if best := floors[s.config][s.round]; best == 0 || s.micro < best {
 				floors[s.config][s.round] = s.micro
 			}
+		default:
+			clean.add(s, s.micro)
+			dirty.add(s, s.dirty)
 		}
 	}
 	for _, t := range transports {
-		r.ours = append(r.ours, median(ours[t]))
+		r.ours = append(r.ours, median(clean.ours[t]))
+		r.dirty = append(r.dirty, median(dirty.ours[t]))
 		r.floor = append(r.floor, medianOf(floors[t]))
 	}
-	for config, times := range peers {
-		if m := median(times); r.peer == 0 || m < r.peer || m == r.peer && config < r.config {
-			r.peer, r.config = m, config
+	r.peer, r.config = clean.bestPeer()
+	r.peerDirty, r.dirtyConfig = dirty.bestPeer()
+	return r
+}
+
+// times are those of one size, ours by transport and the peers' by how they ran.
+type times struct{ ours, peers map[string][]float64 }
+
+func newTimes() times { return times{map[string][]float64{}, map[string][]float64{}} }
+
+// add takes a time, if it is known.
+func (t times) add(s sample, micro float64) {
+	of := t.peers
+	if s.who == "ours" {
+		of = t.ours
+	}
+	if micro > 0 {
+		of[s.config] = append(of[s.config], micro)
+	}
+}
+
+// bestPeer is the least median, 0 without any.
+func (t times) bestPeer() (micro float64, config string) {
+	for c, all := range t.peers {
+		if m := median(all); micro == 0 || m < micro || m == micro && c < config {
+			micro, config = m, c
 		}
 	}
-	return r
+	return micro, config
 }
 
 // median is 0 of nothing. (gonum has no median that halves the two in the middle: see quantile of cmd/gclperf.)
