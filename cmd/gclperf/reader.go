@@ -15,6 +15,7 @@ type reader struct {
 	take func(measurement) error
 	rest io.Writer
 	line []byte // the beginning of one
+	err  error  // of take
 }
 
 func (r *reader) Write(p []byte) (int, error) {
@@ -36,8 +37,8 @@ func (r *reader) Write(p []byte) (int, error) {
 			}
 			continue
 		}
-		if err := r.take(m); err != nil {
-			return 0, err
+		if r.err = r.take(m); r.err != nil {
+			return 0, r.err
 		}
 	}
 }

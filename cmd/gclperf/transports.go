@@ -37,6 +37,9 @@ func (p *program) overEach(ctx context.Context) int {
 		}
 		read := &reader{take: p.bench.note, rest: p.Stderr}
 		code := p.Start(ctx, measure.Job{N: one.N, Transport: name, Args: p.line.over(name), Stdout: read})
+		if read.err != nil { // the output's; the job has ended since nobody reads it
+			return p.Finish(ctx, 0, read.err)
+		}
 		if code != command.OK { // it has said why
 			if err := p.bench.out.end(); err != nil {
 				p.Complain(err)

@@ -96,7 +96,7 @@ func TestBrokenOutputOfTransports(t *testing.T) {
 	t.Setenv(asGclperf, "")
 	var stderr safeBuffer
 	code := run(t.Context(), strings.Fields("-transport tcp,inproc -max 64 -iters 1 -csv"), &brokenWriter{100}, &stderr)
-	if code != command.Failed {
+	if code != command.Failed || !strings.Contains(stderr.String(), "gclperf: "+os.ErrClosed.Error()+"\n") {
 		t.Errorf("code %d, stderr %s", code, stderr.String())
 	}
 }
