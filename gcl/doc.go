@@ -30,37 +30,36 @@
 //	Gather           at the root the result of AllGather            n, at another rank than the root
 //	Scatter          part r of the data of the root                 n(G-1)/G, at the root
 //
-// [AllReduce], [ReduceScatter], [AllGather], [AllToAll], [Broadcast], [Reduce], [Gather] and [Scatter] return the
-// result. Each also has a form that writes it to a destination, as [AllReduceTo] does. All-reduce, all-to-all,
-// broadcast and reduce have one that overwrites the input, as [AllReduceInPlace] does. The To and InPlace forms
-// allocate nothing in steady state. In a group of one, every collective is a copy.
+// In a group of one, every collective is a copy. Each of them has these forms, as far as they make sense:
 //
-// A [Batch] is a call of any of them on several operands, which share messages: of slices ([Append], [AppendAll]), of
-// tensors ([Batch.AppendTensor]), or by counts ([AppendV], [Batch.AppendTensorV]). A program puts them together once
-// and carries them out in every step; they are checked and described once. Every operand is treated as if it were
-// alone, and may be empty; a destination shares memory with no operand but its own input, and what it holds after an
-// error is unspecified. As GCL has them, all-reduce, reduce-scatter and all-gather also have functions on several
-// slices of one type, as [AllReduceMany], and on several tensors, as [AllReduceTensorsInPlace].
-// [ReduceScatterMapped] and [AllGatherMapped] take an array that lies on several IPUs of each replica.
+//	form                   what it works on, and where the result goes
+//	AllReduce              one slice, to a new one
+//	AllReduceTo            to a destination. It allocates nothing in steady state
+//	AllReduceInPlace       over the input, likewise
+//	AllReduceMany          several slices of one type, which share messages
+//	AllReduceTensors       several tensors, of any types
+//	AllGatherV             parts of different lengths, given as counts: docs/design/vforms.md
+//	AllReduceWithinReplica rows on the IPUs of one replica: docs/design/within-replica.md
+//	AllGatherMapped        an array that lies on several IPUs of each replica
+//	Comm.Do                a tensor whose type is known only when the program runs
+//	Comm.Batch             slices, tensors and parts by counts, put together once for many calls
 //
-// Of all-gather, reduce-scatter, gather, scatter and all-to-all there are forms whose parts have different lengths,
-// given as counts: [AllGatherV], [ReduceScatterV], [GatherV], [ScatterV], [AllToAllV] and their kin
-// (docs/design/vforms.md).
+// [Batch] says how: a program puts operands together by [Append], [AppendAll], [AppendV] and methods for tensors, and
+// carries them out in every step. They are checked and described once. Every operand is treated as if it were alone,
+// and may be empty. A destination shares memory with no operand but its own input.
 //
-// [Send], [Recv] and [SendRecv] move a slice from one rank to another. The other ranks have no part.
+// Beside the collectives:
 //
-// [NewOperator] makes an operator of the program's own, which every reduction takes.
+//	Send, Recv, SendRecv   a slice goes from one rank to another; the other ranks have no part
+//	Comm.Barrier           waits for all members
+//	Comm.Start             queues a function that makes calls, and returns at once
+//	NewOperator            an operator of the program's own, which every reduction takes
+//	WithMethod             a method of the program's own: docs/design/methods.md
+//	Execute                a collective of the program's own, by its schedule
 //
-// [Comm.Do] takes a tensor whose type is known only when the program runs. [Comm.Start] queues a function that makes
-// calls, and returns at once. [Execute] carries out a collective that the library does not have, by a schedule of the
-// program's own.
-//
-// [ReduceScatterWithinReplica], [AllGatherWithinReplica] and [AllReduceWithinReplica] are the same over the IPUs of one
-// replica, each a worker with memory of its own (docs/design/within-replica.md).
-//
-// [Options] say how. A method may be the program's own: see [WithMethod] (docs/design/methods.md). [ParseOptions] makes
-// them of GCL's keys and values, and the environment variable GCL_OPTIONS overrides what the program says
-// (docs/design/options.md).
+// [Options] say how calls go. [ParseOptions] makes them of GCL's keys and values, and the environment variable
+// GCL_OPTIONS overrides what the program says (docs/design/options.md). Package values has collectives on Go values of
+// any type, and package ddp reduces gradients while others are computed.
 //
 // # Replicas
 //
