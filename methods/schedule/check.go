@@ -19,6 +19,10 @@ import (
 //
 // A schedule that moves data for nothing is right: [Examine] counts that, and [Report.CheckWaste] makes it an error.
 //
+// An error is one line. Where a chunk is not what it should be, the lines after that have its way: which steps led to
+// what is there, round by round, where the chunk is instead and since when, and what became of it. A long way is
+// shortened in its middle. The schedule is carried out once more for that, after it has been refused.
+//
 // It takes time proportional to the chunks that the steps touch. It keeps a few bytes for each chunk of each rank, and
 // for each distinct partial result. More than 384 MiB and 16 KiB for each step is an error.
 //
@@ -100,11 +104,12 @@ func (e *examination) examine(from source) (Report, error) {
 	if !again && (s.Size > exactRanks || e.sums) {
 		r, err := e.twice(from, false, false)
 		if lack := (*budgetError)(nil); err != nil && !errors.As(err, &lack) {
-			return Report{}, e.explain(from, err)
+			return Report{}, e.traced(from, e.explain(from, err))
 		}
 		return r, err
 	}
-	return e.twice(from, again, true)
+	r, err := e.twice(from, again, true)
+	return r, e.traced(from, err)
 }
 
 // twice carries out programs with Output apart from Input, and (unless s.Apart) with Output being Input. With sums both
@@ -168,7 +173,7 @@ func (e *examination) finish(from source, machines []*machine, r *Report) error 
 		}
 		switch {
 		case m.err != nil && m.inPlace:
-			return fmt.Errorf("with Output being Input: %w", m.err)
+			return &inPlaceError{m.err}
 		case m.err != nil:
 			return m.err
 		}
@@ -236,7 +241,8 @@ func (f *forms) program(rank int, p Program) error {
 }
 
 func stepError(rank, round int, part string, i int, st Step, err error) error {
-	return fmt.Errorf("schedule: rank %d round %d %s %d (%v): %w", rank, round, part, i, st, err)
+	return &cellError{rank: rank, round: round,
+		error: fmt.Errorf("schedule: rank %d round %d %s %d (%v): %w", rank, round, part, i, st, err)}
 }
 
 func (f *forms) step(st *Step, move bool) error {

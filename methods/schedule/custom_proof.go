@@ -85,7 +85,7 @@ type wanting struct {
 	holders  [][]int
 
 	chunk   int   // that is asked for
-	from    []int // the list that was asked for last
+	list    []int // the list that was asked for last
 	all     sum   // of its ranks, if contributors are known by sums
 	number  int   // of the list: equal ones have one number
 	numbers map[string]int
@@ -107,7 +107,9 @@ func (w *wanting) each(rank int, do func(chunk int)) {
 	})
 }
 
-func (w *wanting) text() string { return fmt.Sprintf("chunk %d of ranks %v", w.chunk, w.from) }
+func (w *wanting) text() string { return fmt.Sprintf("chunk %d of ranks %v", w.chunk, w.list) }
+
+func (w *wanting) from() (chunk int, ranks []int) { return w.chunk, w.list }
 
 func (w *wanting) first(have value) value {
 	key := [2]int{w.chunk, w.number}
@@ -120,10 +122,10 @@ func (w *wanting) first(have value) value {
 
 // of makes a list the one that is asked for.
 func (w *wanting) of(from []int) {
-	if len(from) == len(w.from) && len(from) > 0 && &from[0] == &w.from[0] {
+	if len(from) == len(w.list) && len(from) > 0 && &from[0] == &w.list[0] {
 		return
 	}
-	w.from, w.all = from, sum{}
+	w.list, w.all = from, sum{}
 	if !w.terms.exact() {
 		for _, r := range from {
 			w.all = w.all.plus(sumOf(r))
@@ -140,14 +142,14 @@ func (w *wanting) of(from []int) {
 
 func (w *wanting) has(v value) bool {
 	x := w.terms.at(v)
-	if v == none || int(x.chunk) != w.chunk || int(x.count) != len(w.from) {
+	if v == none || int(x.chunk) != w.chunk || int(x.count) != len(w.list) {
 		return false
 	}
 	if !w.terms.exact() {
 		return x.sum == w.all
 	}
 	set := w.terms.sets[v]
-	for _, r := range w.from {
+	for _, r := range w.list {
 		if set[r/64]>>(r%64)&1 == 0 {
 			return false
 		}
@@ -161,8 +163,8 @@ func (w *wanting) fold() value {
 	if known {
 		return v
 	}
-	v = w.terms.leaf(w.from[0], w.chunk)
-	for _, r := range w.from[1:] {
+	v = w.terms.leaf(w.list[0], w.chunk)
+	for _, r := range w.list[1:] {
 		own := w.terms.leaf(r, w.chunk)
 		if v = w.terms.known(min(v, own), max(v, own)); v == none {
 			v = absent

@@ -6,7 +6,8 @@ func ExamineExactly(s *Schedule) (Report, error) {
 	if err := e.form(); err != nil {
 		return Report{}, err
 	}
-	return e.twice(s, s.Again || s.Collective.Contract().Again, true)
+	r, err := e.twice(s, s.Again || s.Collective.Contract().Again, true)
+	return r, e.traced(s, err)
 }
 
 // ExamineSums is Examine by sums of contributors alone, however few ranks there are. Its errors are not those of Check.

@@ -8,6 +8,7 @@ type wants interface {
 	each(rank int, do func(chunk int)) // the chunks of a rank's output
 	has(v value) bool                  // v is what the chunk is to be
 	text() string                      // the same for people
+	from() (chunk int, ranks []int)    // the same: whose contributions, and to which chunk
 	first(have value) value            // the first expression of it that was seen; have, if there is none before
 	fold() value                       // the left fold of its contributions in rank order, absent if nobody has made it
 }
@@ -50,8 +51,8 @@ func (m *machine) wants() wants {
 func (m *machine) holds(rank, f int, w wants, report *Report) error {
 	have := m.held(rank, f)
 	if !w.has(have) {
-		return &chunkError{f, fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want %s",
-			rank, m.terms.show(have), f, w.text())}
+		return &cellError{rank: rank, round: atEnd, error: &chunkError{chunk: f, error: fmt.Errorf(
+			"schedule: rank %d ends with %s as chunk %d of the output, want %s", rank, m.terms.show(have), f, w.text())}}
 	}
 	if m.contract.Combines {
 		m.order(report, rank, f, w.first(have))
@@ -93,6 +94,17 @@ func (w *builtinWants) text() string {
 		return fmt.Sprintf("chunk %d of all %d ranks", w.chunk, w.Size)
 	}
 	return w.terms.show(w.moved())
+}
+
+func (w *builtinWants) from() (chunk int, ranks []int) {
+	if !w.contract.Combines {
+		rank, number := w.contract.source(w.rank, w.Root, w.chunk, w.Chunks/w.Size)
+		return number, []int{rank}
+	}
+	for rank := range w.Size {
+		ranks = append(ranks, rank)
+	}
+	return w.chunk, ranks
 }
 
 func (w *builtinWants) first(have value) value {

@@ -35,6 +35,7 @@ type machine struct {
 	inPlace  bool
 	replicas []replica
 	tally    *tally      // nil: nobody asks
+	way      *way        // nil: nobody asks
 	fault    *chunkError // of the one chunk that matters; nil: all do
 	err      error       // the first fault
 
@@ -150,7 +151,7 @@ func (m *machine) initial(rank int) replica {
 func (m *machine) begin(rank, t int, round Round, last bool) error {
 	if m.fault == nil {
 		if err := m.checkFlight(round.Moves); err != nil {
-			return fmt.Errorf("schedule: rank %d round %d: %w", rank, t, err)
+			return &cellError{rank: rank, round: t, error: fmt.Errorf("schedule: rank %d round %d: %w", rank, t, err)}
 		}
 	}
 	if m.fault == nil && !last {
@@ -161,6 +162,7 @@ func (m *machine) begin(rank, t int, round Round, last bool) error {
 	m.tally.enters(round)
 	for i := range round.Moves {
 		if st := m.part(&round.Moves[i]); st != nil && st.Verb == Send {
+			m.way.begins(rank, t, st, nil)
 			if err := m.send(rank, st); err != nil {
 				return stepError(rank, t, "move", i, round.Moves[i], err)
 			}
@@ -176,6 +178,8 @@ func (m *machine) complete(rank, t int, round Round) error {
 			if err := m.move(rank, t, st); err != nil {
 				return stepError(rank, t, "move", i, round.Moves[i], err)
 			}
+		} else {
+			m.way.passes(rank, t, &round.Moves[i])
 		}
 	}
 	for i := range round.Then {
@@ -183,6 +187,8 @@ func (m *machine) complete(rank, t int, round Round) error {
 			if err := m.local(rank, t, st); err != nil {
 				return stepError(rank, t, "then", i, round.Then[i], err)
 			}
+		} else {
+			m.way.passes(rank, t, &round.Then[i])
 		}
 	}
 	return nil
@@ -194,8 +200,8 @@ func (m *machine) left(t int) error {
 	if msg == nil {
 		return nil
 	}
-	return fmt.Errorf("schedule: rank %d round %d: deadlock: rank %d never receives (%v)", msg.from, t, msg.to,
-		sending(int(msg.to), msg.src))
+	return &cellError{rank: int(msg.from), round: t, error: fmt.Errorf("schedule: rank %d round %d: deadlock: rank %d "+
+		"never receives (%v)", msg.from, t, msg.to, sending(int(msg.to), msg.src))}
 }
 
 // sending is the step that sends a span.
@@ -232,6 +238,7 @@ func (m *machine) move(rank, t int, st *Step) error {
 	if !sameSizes(m.Schedule, &msg.src, &st.Dst) {
 		return fmt.Errorf("the message (%v) has chunks of other sizes", sending(rank, msg.src))
 	}
+	m.way.begins(rank, t, st, &msg.src)
 	values := msg.values
 	if st.Verb == RecvReduce {
 		own, err := m.read(rank, &st.Src)
@@ -258,6 +265,7 @@ func (m *machine) local(rank, t int, st *Step) error {
 	if err := m.terms.budget.lack(); err != nil {
 		return err
 	}
+	m.way.begins(rank, t, st, nil)
 	values, err := m.read(rank, &st.Src)
 	if err != nil {
 		return err
@@ -388,7 +396,7 @@ func (m *machine) readRun(values []value, rank int, sp, run *Span) error {
 	}
 	for i := range cells {
 		if cells[i].value == none {
-			return fmt.Errorf("chunk %d of %v was never written", run.First+i, *sp)
+			return &chunkError{run.First + i, true, fmt.Errorf("chunk %d of %v was never written", run.First+i, *sp)}
 		}
 		cells[i].unread = false
 		values[i] = cells[i].value
@@ -429,6 +437,7 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 		}
 	}
 	m.tally.writes(m.terms, rank, values)
+	m.way.writes(values)
 	return nil
 }
 
@@ -463,6 +472,7 @@ func (m *machine) writeRun(rank, t int, sp, run *Span, values []value) error {
 
 // gone is called before what a slot holds is given up, in round t or atEnd. The tally counts what nobody has read.
 func (m *machine) gone(rank, t, slot int) {
+	m.way.gone(rank, t, slot)
 	if m.tally == nil {
 		return
 	}

@@ -46,7 +46,7 @@ func TestSumsThatComeRoundAgain(t *testing.T) {
 	s := twoRanks(AllReduce, 1,
 		Program{{Then: doubled}, both(steps(send(In(0, 1), 1), fold(Out(0, 1), In(0, 1), 1)), reduce(Out(0, 1), a))},
 		Program{{}, moves(send(In(0, 1), 0), fold(Out(0, 1), In(0, 1), 0))})
-	if _, err := ExamineSums(s); !errors.Is(err, errCount) {
+	if _, err := ExamineSums(s); !errors.Is(err, errTwice) {
 		t.Errorf("by sums: error %v, want one of a contribution that counts twice", err)
 	}
 	mustFail(t, s, "schedule: rank 0 round 0 then 2 (S0[0]+S1[0]): takes a contribution twice")

@@ -96,8 +96,8 @@ func (t *terms) known(a, b value) value {
 	return t.nodes[[2]value{a, b}]
 }
 
-// errCount says of sums that a value has more contributions than there are ranks.
-var errCount = errors.New("takes a contribution twice")
+// errTwice is all that sums say: a value has more contributions than there are ranks.
+var errTwice = errors.New("takes a contribution twice")
 
 // combine is a op b. Both must be for one chunk, and share no contribution unless one may count again. Sums show the
 // latter in the end only.
@@ -108,7 +108,7 @@ func (t *terms) combine(a, b value) (value, error) {
 	}
 	ta, tb := t.at(a), t.at(b)
 	if ta.chunk != tb.chunk {
-		return none, fmt.Errorf("combines chunk %d with chunk %d", ta.chunk, tb.chunk)
+		return none, &chunkError{int(ta.chunk), true, fmt.Errorf("combines chunk %d with chunk %d", ta.chunk, tb.chunk)}
 	}
 	both := term{chunk: ta.chunk, count: ta.count + tb.count}
 	var ranks []uint64
@@ -116,7 +116,8 @@ func (t *terms) combine(a, b value) (value, error) {
 		ranks, both.count = t.set(), 0
 		for i, of := range t.sets[a] {
 			if twice := of & t.sets[b][i]; twice != 0 && !t.again {
-				return none, fmt.Errorf("takes a contribution twice: %v and %v", t.show(a), t.show(b))
+				return none, &chunkError{int(ta.chunk), true,
+					fmt.Errorf("%w: %v and %v", errTwice, t.show(a), t.show(b))}
 			}
 			ranks[i] = of | t.sets[b][i]
 			both.count += int32(bits.OnesCount64(ranks[i]))
@@ -124,7 +125,7 @@ func (t *terms) combine(a, b value) (value, error) {
 	} else {
 		both.sum = ta.sum.plus(tb.sum)
 		if int(both.count) > t.size {
-			return none, &chunkError{int(ta.chunk), errCount}
+			return none, &chunkError{int(ta.chunk), false, errTwice}
 		}
 	}
 	v := t.add(both, ranks)

@@ -87,7 +87,7 @@ func TestNotProved(t *testing.T) {
 	t.Parallel()
 	const want = "schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice: chunk 1 of ranks [0] and chunk 1 " +
 		"of ranks [0 1]"
-	if err := schedule.Check(read(t, "testdata/wrong/twice.xml").Schedule); err == nil || err.Error() != want {
+	if err := schedule.Check(read(t, "testdata/wrong/twice.xml").Schedule); err == nil || !strings.HasPrefix(err.Error(), want+"\nthe way of chunk 1:\n") {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -316,7 +316,7 @@ func TestNeverWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := schedule.Check(f.Schedule); err == nil || err.Error() != want {
+		if err := schedule.Check(f.Schedule); err == nil || strings.SplitN(err.Error(), "\n", 2)[0] != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
