@@ -41,8 +41,8 @@
 // way: its time stands alone, and sizes are those of the longest buffer, as they are for price.
 //
 //	exit code   0    all is well
-//	            1    the schedule does not prove, with the counterexample (draw, and convert to text, do not ask for
-//	                 that); ranks combine in different orders, with two of them (check and bench); it wastes, with
+//	            1    the schedule does not prove, with the counterexample (convert to text does not ask for that, and
+//	                 draw marks the cell that is wrong, with exit code 0); ranks combine in different orders, with two of them (check and bench); it wastes, with
 //	                 the first finding (check -strict); a file cannot be read or written
 //	            2    the command line is wrong
 //	            130  Ctrl-C

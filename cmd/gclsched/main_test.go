@@ -181,6 +181,14 @@ rank 0 ─⊕─ ─▲─
         │   │
 rank 1 ─⊕─ ─▼─
 `},
+		{"draw " + xmlFiles + "wrong/twice.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
+round   0   1
+rank 0 ─⊕─ !●─⊕!
+        │   │ │
+rank 1 ─⊕─ ─▼─●─
+!: schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice: chunk 1 of ranks [0] and chunk 1 of
+   ranks [0 1]
+`},
 		{"draw -picture table " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
 round | rank 0   | rank 1
 ------+----------+---------

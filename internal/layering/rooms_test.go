@@ -52,9 +52,9 @@ func houses() []house {
 			{"what a schedule is", "doc collective custom custom_kinds schedule span words limits header digest"},
 			{"text", "draw custom_text parse custom_parse"},
 			{"build", "builder holder ports compact"},
-			{"proof", "check agenda bounds budget custom_proof flight mail outcome report run single sum tally terms way "+
+			{"proof", "check agenda bounds budget custom_proof flight mail outcome report run single sum tally terms way " +
 				"way_text"},
-			{"pictures", "shape shape_svg shape_text spacetime_svg traffic"},
+			{"pictures", "refusal shape shape_svg shape_text spacetime_svg traffic"},
 		},
 	}, {
 		pkg: "transport/internal/stream",

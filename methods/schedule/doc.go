@@ -55,6 +55,7 @@
 //	⊕    the rank receives, and what arrives is combined with other data in this round
 //	×    send and receive do not match: Check refuses the schedule
 //	│    the line passes the rank
+//	!    on either side of a cell: Check refuses the schedule there, and says why below
 //
 // A line with a receiver at both ends and no sender is an exchange: each end sends and receives. A line carries the
 // number of chunks in the row "chunks" above it, or the number behind its sender or its upper end; without a number it

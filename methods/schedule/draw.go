@@ -8,17 +8,7 @@ import (
 // String is the span in the notation of the drawing: I3, O0-2, S1[5], and of a strided one O1-2:4x6, its first run, its
 // stride and how many chunks it has.
 func (s Span) String() string {
-	chunks := fmt.Sprint(s.First)
-	if s.Count != 1 {
-		chunks = fmt.Sprintf("%d-%d", s.First, s.First+s.Count-1)
-	}
-	if s.Stride != 0 || s.Run != 0 {
-		chunks = fmt.Sprint(s.First)
-		if s.Run != 1 {
-			chunks = fmt.Sprintf("%d-%d", s.First, s.First+s.Run-1)
-		}
-		chunks += fmt.Sprintf(":%dx%d", s.Stride, s.Count)
-	}
+	chunks := s.numbers()
 	switch s.Buf {
 	case Input:
 		return "I" + chunks
@@ -29,6 +19,22 @@ func (s Span) String() string {
 		return fmt.Sprintf("S%d[%s of %d-]", s.Slot, chunks, s.Base)
 	}
 	return fmt.Sprintf("S%d[%s]", s.Slot, chunks)
+}
+
+// numbers are the chunks of a span in the notation of the drawing.
+func (s Span) numbers() string {
+	n := s.Count
+	if s.Stride != 0 || s.Run != 0 {
+		n = s.Run
+	}
+	chunks := fmt.Sprint(s.First)
+	if n != 1 {
+		chunks = fmt.Sprintf("%d-%d", s.First, s.First+n-1)
+	}
+	if s.Stride != 0 || s.Run != 0 {
+		chunks += fmt.Sprintf(":%dx%d", s.Stride, s.Count)
+	}
+	return chunks
 }
 
 // String is the step in the notation of the drawing: I3>1, O2<0, O1=I1+<2.

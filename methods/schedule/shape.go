@@ -17,6 +17,7 @@ type shape struct {
 	title   string
 	ranks   int // drawn: the first ones
 	columns []column
+	refused *refusal // nil: the schedule proves, or nobody has tried
 	notes   []string // of what is not drawn
 }
 
@@ -24,6 +25,7 @@ type shape struct {
 type column struct {
 	first, last int
 	arcs        []arc // in order
+	wrong       int   // one more than the rank whose cell is refused; 0: none. Such a column is of one round
 }
 
 // arc is all that one rank sends another in a round and that ends in the same way.
@@ -46,20 +48,23 @@ const (
 // same arcs are one column.
 func shapeOf(s *Schedule) shape {
 	rounds := s.rounds()
-	out := shape{title: s.title(rounds), ranks: min(len(s.Programs), maxShapeRanks)}
+	out := shape{title: s.title(rounds), ranks: min(len(s.Programs), maxShapeRanks), refused: s.refusal()}
 	if n := len(s.Programs); n > out.ranks {
 		out.notes = append(out.notes, "not drawn: "+numbered("rank", out.ranks, n-1)+", and messages with them")
 	}
 	astray := 0
 	for t := range rounds {
 		arcs, bad := s.arcs(t, out.ranks)
-		if n := len(out.columns); n > 0 && slices.Equal(out.columns[n-1].arcs, arcs) {
+		wrong := out.refused.at(t, out.ranks)
+		n := len(out.columns)
+		alone := wrong > 0 || n > 0 && out.columns[n-1].wrong > 0
+		if n > 0 && !alone && slices.Equal(out.columns[n-1].arcs, arcs) {
 			out.columns[n-1].last = t
 		} else if n == maxShapeColumns {
 			out.notes = append(out.notes, "not drawn: "+numbered("round", t, rounds-1))
 			break
 		} else {
-			out.columns = append(out.columns, column{t, t, arcs})
+			out.columns = append(out.columns, column{t, t, arcs, wrong})
 		}
 		astray += bad
 	}
@@ -187,7 +192,7 @@ func (sh shape) single() []column {
 			return nil
 		}
 		for t := c.first; t <= c.last; t++ {
-			out = append(out, column{t, t, c.arcs})
+			out = append(out, column{t, t, c.arcs, c.wrong})
 		}
 	}
 	return out

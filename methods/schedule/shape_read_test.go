@@ -213,6 +213,8 @@ func readSVG(t *testing.T, s *schedule.Schedule) (out []sending) {
 	var arrows []arrow
 	ranks := map[int]int{}                   // by height
 	rounds, chunks := [][3]int{}, [][3]int{} // place from the left, first round, last one; chunks
+	var heads []int                          // heights of the rows of rounds
+	row := map[int]int{}                     // by height of a row of rounds: the place of its first round in rounds
 	numbers := []int{}                       // of chunks, in the order of the arrows
 	var place struct{ x, y int }             // of the text
 	for d := xml.NewDecoder(&b); ; {
@@ -242,14 +244,17 @@ func readSVG(t *testing.T, s *schedule.Schedule) (out []sending) {
 			text := string(token)
 			var n, m int
 			switch {
+			case place.x == 14 && text == "round":
+				heads = append(heads, place.y)
+				row[place.y] = len(rounds)
 			case place.x == 14:
 				if is, _ := fmt.Sscanf(text, "rank %d", &n); is == 1 {
 					ranks[place.y-4] = n
 				}
 			case strings.Contains(text, "chunk"):
 				_, _ = fmt.Sscanf(text, "%d", &n)
-				chunks = append(chunks, [3]int{place.x, n})
-			case place.y == 46:
+				chunks = append(chunks, [3]int{place.x, n, place.y})
+			case len(heads) > 0 && place.y == heads[len(heads)-1]:
 				if is, _ := fmt.Sscanf(text, "%d-%d", &n, &m); is < 2 {
 					m = n
 				}
@@ -277,10 +282,20 @@ func readSVG(t *testing.T, s *schedule.Schedule) (out []sending) {
 		if !is || !too {
 			continue // of the legend
 		}
-		column := rounds[nearest(rounds, (a.x1+a.x2)/2)]
+		head := 0
+		for i, y := range heads {
+			if y < min(a.y1, a.y2) {
+				head = i
+			}
+		}
+		of := rounds[row[heads[head]]:]
+		if head+1 < len(heads) {
+			of = rounds[row[heads[head]]:row[heads[head+1]]]
+		}
+		column := of[nearest(of, (a.x1+a.x2)/2)]
 		s := sending{0, from, to, a.head == 1, 0}
 		for _, c := range chunks {
-			if c[0] == column[0] {
+			if c[0] == column[0] && c[2] > heads[head] && (head+1 == len(heads) || c[2] < heads[head+1]) {
 				s.chunks = c[1]
 			}
 		}

@@ -13,15 +13,18 @@ import (
 // Lengths in SVG drawings, in pixels.
 const (
 	svgMargin  = 14
-	svgTop     = 74 // above the first rank: title, rounds, chunks
-	svgLabel   = 58 // names of ranks
-	svgRow     = 36 // from rank to rank
-	svgInset   = 16 // from a column's edges to where arcs begin and end
-	svgAside   = 20 // from where folds end to where others do
-	svgLine    = 20 // of text below
-	svgLetter  = 7  // about the width of one
-	svgBold    = 9  // and of one in the title
-	svgColumns = 24 // beyond that, equal rounds are one column
+	svgTop     = 74   // above the first rank: title, rounds, chunks
+	svgLabel   = 58   // names of ranks
+	svgRow     = 36   // from rank to rank
+	svgInset   = 16   // from a column's edges to where arcs begin and end
+	svgAside   = 20   // from where folds end to where others do
+	svgLine    = 20   // of text below
+	svgLetter  = 7    // about the width of one
+	svgBold    = 9    // and of one in the title
+	svgColumns = 24   // beyond that, equal rounds are one column
+	svgCell    = 24   // height of one that is refused
+	svgWide    = 1200 // beyond that, columns stand below the others
+	svgBetween = 32   // from columns to those below
 )
 
 // svgColors are those of arcs: Okabe and Ito's (https://jfly.uni-koeln.de/color/), which colour-blind readers can tell
@@ -45,8 +48,10 @@ var svgNames = [...]string{kept: "received", folded: "received and combined", mi
 // of chunks stands below the number of the round, or beside the arrows if theirs differ. The picture has a title for
 // screen readers, and is dark where the reader prefers that. The same schedule gives the same bytes.
 //
-// Equal rounds that follow each other become one column if there are more than 24 rounds. Any Schedule has a drawing.
-// Text below it says what is not drawn: ranks from 32 on, rounds after 256 columns, and messages that no rank can
+// Equal rounds that follow each other become one column if there are more than 24 rounds. Columns beyond a width of
+// 1,200 pixels stand below the others. Any Schedule has a drawing. Of one that [Check] refuses the cell that the error
+// names is red, where [Schedule.Shape] has exclamation marks, and the first line of the error stands below. Text
+// says what is not drawn: ranks from 32 on, rounds after 256 columns, and messages that no rank can
 // receive. It is an error if s or w is nil, and if w fails.
 func (s *Schedule) WriteSVG(w io.Writer) error {
 	switch {
@@ -122,36 +127,42 @@ func (sh shape) svg() []byte {
 	}
 	across := 76 + 8*sh.ranks // the more ranks, the wider, so that long arrows are not too steep
 	bottom := svgTop + svgRow*max(sh.ranks-1, 0)
-	end := svgMargin + svgLabel + across*len(columns)
+	each := max(1, min(len(columns), (svgWide-2*svgMargin-svgLabel)/across)) // columns beside each other
+	end := svgMargin + svgLabel + across*each
+	if len(columns) == 0 {
+		end = svgMargin + svgLabel
+	}
+	next := bottom + 10 + svgBetween - (svgTop - 40) // from columns to those below
 
 	width := max(end+svgMargin, 2*svgMargin+svgBold*len(sh.title))
-	captions := sh.captions(columns)
+	rows := max(1, (len(columns)+each-1)/each)
+	captions := append(sh.captions(columns), sh.refused.captions()...)
 	for _, text := range captions {
 		width = max(width, 2*svgMargin+text.indent()+svgLetter*len(text.text))
 	}
-	height := bottom + svgRow + svgLine*len(captions)
+	below := bottom + next*(rows-1) + svgRow
+	height := below + svgLine*len(captions)
 
 	c := &canvas{}
 	c.begin(width, height, "Who sends to whom: "+sh.title)
 	c.text(svgMargin, 24, `font-size="14" font-weight="bold"`, sh.title)
-	for r := range sh.ranks {
-		y := svgTop + svgRow*r
-		c.text(svgMargin, y+4, `fill="#333333"`, fmt.Sprint("rank ", r))
-		c.line(svgMargin+svgLabel, y, end, y, `stroke="#bbbbbb"`)
-	}
-	if sh.ranks > 0 && len(columns) > 0 {
-		c.text(svgMargin, 46, `fill="#666666"`, "round")
-		for i, col := range columns {
-			col.svg(c, svgMargin+svgLabel+across*i, across, bottom)
+	for row := range rows {
+		some := columns[each*row : min(each*(row+1), len(columns))]
+		for r := range sh.ranks {
+			y := next*row + svgTop + svgRow*r
+			c.text(svgMargin, y+4, `fill="#333333"`, fmt.Sprint("rank ", r))
+			c.line(svgMargin+svgLabel, y, svgMargin+svgLabel+across*len(some), y, `stroke="#bbbbbb"`)
+		}
+		if sh.ranks > 0 && len(columns) > 0 {
+			c.text(svgMargin, next*row+46, `fill="#666666"`, "round")
+		}
+		for i, col := range some {
+			if sh.ranks > 0 {
+				col.svg(c, svgMargin+svgLabel+across*i, next*row, across, bottom)
+			}
 		}
 	}
-	for i, text := range captions {
-		y := bottom + svgRow + svgLine*i
-		if text.arrow {
-			c.arrow(svgMargin, y-4, svgMargin+svgLabel-svgInset, y-4, text.end)
-		}
-		c.text(svgMargin+text.indent(), y, `fill="#333333"`, text.text)
-	}
+	c.captions(captions, below)
 	c.WriteString("</svg>\n")
 	return c.Bytes()
 }
@@ -161,6 +172,28 @@ type caption struct {
 	text  string
 	arrow bool
 	end   ending
+	wrong bool // of a refusal
+}
+
+// captions writes them from y on.
+func (c *canvas) captions(list []caption, y int) {
+	for _, text := range list {
+		if text.arrow {
+			c.arrow(svgMargin, y-4, svgMargin+svgLabel-svgInset, y-4, text.end)
+		}
+		fill := "#333333"
+		if text.wrong {
+			fill = svgColors[mismatch]
+		}
+		c.text(svgMargin+text.indent(), y, fmt.Sprintf(`fill="%s"`, fill), text.text)
+		y += svgLine
+	}
+}
+
+// cell marks one that is refused.
+func (c *canvas) cell(x, y, width, height int) {
+	fmt.Fprintf(c, `<path d="M%d %dh%dv%dh-%dZ" fill="%s" fill-opacity="0.25" stroke="%[6]s"/>`+"\n", x, y, width, height,
+		width, svgColors[mismatch])
 }
 
 func (c caption) indent() int {
@@ -181,7 +214,7 @@ func (sh shape) captions(columns []column) []caption {
 	var out []caption
 	for end, is := range seen {
 		if is {
-			out = append(out, caption{svgNames[end], true, ending(end)})
+			out = append(out, caption{text: svgNames[end], arrow: true, end: ending(end)})
 		}
 	}
 	for _, note := range sh.notes {
@@ -190,18 +223,22 @@ func (sh shape) captions(columns []column) []caption {
 	return out
 }
 
-// svg draws a column from x on.
-func (c column) svg(to *canvas, x, across, bottom int) {
-	to.line(x, svgTop-40, x, bottom+10, `stroke="#dddddd"`)
-	to.text(x+across/2, 46, `text-anchor="middle"`, c.name())
+// svg draws a column from x and y on.
+func (c column) svg(to *canvas, x, y, across, bottom int) {
+	top := y + svgTop
+	to.line(x, top-40, x, y+bottom+10, `stroke="#dddddd"`)
+	if c.wrong > 0 {
+		to.cell(x+2, top+svgRow*(c.wrong-1)-svgCell/2, across-4, svgCell)
+	}
+	to.text(x+across/2, y+46, `text-anchor="middle"`, c.name())
 	each := c.each()
 	if each > 0 {
-		to.text(x+across/2, 60, `text-anchor="middle" font-size="10" fill="#666666"`, counted(each, "chunk"))
+		to.text(x+across/2, y+60, `text-anchor="middle" font-size="10" fill="#666666"`, counted(each, "chunk"))
 	}
 	begin, end := x+svgInset, x+across-svgInset
 	drawn := map[int]bool{}
 	for _, a := range c.arcs {
-		y1, y2, stop := svgTop+svgRow*a.from, svgTop+svgRow*a.to, end
+		y1, y2, stop := top+svgRow*a.from, top+svgRow*a.to, end
 		if a.end == folded {
 			stop -= svgAside
 		}
@@ -219,7 +256,7 @@ func (c column) svg(to *canvas, x, across, bottom int) {
 		const halo = `text-anchor="middle" font-size="10" stroke="#ffffff" stroke-width="3" paint-order="stroke"`
 		eighths := 2 + numbers[a.from]%4
 		numbers[a.from]++
-		x, y := begin+(end-begin)*eighths/8, svgTop+svgRow*a.from+svgRow*(a.to-a.from)*eighths/8
+		x, y := begin+(end-begin)*eighths/8, top+svgRow*a.from+svgRow*(a.to-a.from)*eighths/8
 		to.text(x, y+4, halo, fmt.Sprint(a.chunks))
 	}
 }

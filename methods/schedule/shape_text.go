@@ -22,7 +22,10 @@ const (
 // The drawing is at most 112 letters wide. Where the rounds need more, equal rounds that follow each other become one
 // column, and columns that still find no room stand below the others.
 //
-// Any Schedule has a drawing, also one that [Check] refuses. Text below it says what is not drawn: ranks from 32 on,
+// Any Schedule has a drawing, also one that [Check] refuses. An exclamation mark stands on either side of the cell, a
+// rank in a round, that the error names. The cell of a chunk that never comes is in the last round. The first line of
+// the error stands below the drawing. A schedule of more than 262,144 steps, or more than a million chunks on all ranks
+// together, is not proved for its drawing. Text below it says what is not drawn: ranks from 32 on,
 // rounds after 256 columns, lines for which a column has no room, and messages that no rank can receive.
 func (s *Schedule) Shape() string {
 	if s == nil {
@@ -38,7 +41,7 @@ func (s *Schedule) Shape() string {
 
 	var b strings.Builder
 	b.WriteString(sh.title + "\n")
-	left, wrong := 0, false
+	left, wrong, mark := 0, false, "refused: "
 	for len(columns) > 0 {
 		n := 1
 		for n < len(columns) && label+widthOf(columns[:n+1]) <= maxShapeWidth {
@@ -47,6 +50,9 @@ func (s *Schedule) Shape() string {
 		writeRows(&b, columns[:n], sh.ranks, label, counts)
 		for _, c := range columns[:n] {
 			left += c.left
+			if c.wrong > 0 {
+				mark = "!: "
+			}
 			wrong = wrong || slices.ContainsFunc(c.arcs, func(a arc) bool { return a.end == mismatch })
 		}
 		columns = columns[n:]
@@ -57,7 +63,7 @@ func (s *Schedule) Shape() string {
 	if left > 0 {
 		sh.notes = append(sh.notes, "not drawn: "+counted(left, "line")+" for which a column has no room")
 	}
-	for _, note := range sh.notes {
+	for _, note := range slices.Concat(sh.refused.lines(mark), sh.notes) {
 		b.WriteString(note + "\n")
 	}
 	return b.String()
@@ -276,6 +282,9 @@ func (c tracked) at(rank int) string {
 			}
 		}
 		x += t.width + 1
+	}
+	if c.wrong == rank+1 {
+		line[0], line[len(line)-1] = '!', '!'
 	}
 	return string(line)
 }

@@ -9,7 +9,9 @@ import (
 
 // Lengths in drawings of space and time, in pixels.
 const (
-	timeRank  = 104 // from rank to rank
+	timeRank  = 104 // from rank to rank, at least
+	timeSmall = 6   // about the width of a letter of chunks
+	timeAside = 7   // from a rank's line to the chunks beside it
 	timeTop   = 84  // above the first round
 	timeLabel = 48  // numbers of rounds
 	timeLine  = 15  // from message to message
@@ -26,7 +28,10 @@ const maxTimeMessages = 1 << 13
 // number stands beside it. The picture has a title for screen readers, and is dark where the reader prefers that. The
 // same schedule gives the same bytes.
 //
-// Any Schedule has a drawing. Text below it says what is not drawn: ranks from 32 on, rounds after 256, messages after
+// Ranks stand further apart where chunks beside their lines need more room.
+//
+// Any Schedule has a drawing. Of one that [Check] refuses a cell is red, as in [Schedule.WriteSVG].
+// Text below it says what is not drawn: ranks from 32 on, rounds after 256, messages after
 // the first 8,192, and those that no rank can receive. It is an error if s or w is nil, and if w fails.
 func (s *Schedule) WriteSpaceTimeSVG(w io.Writer) error {
 	switch {
@@ -81,7 +86,7 @@ func (s *Schedule) arrows(t, ranks int) (out []arrow, astray int) {
 			k := pair{rank, peer}
 			open[k] = append(open[k], len(out))
 			out = append(out, arrow{from: rank, to: peer, begin: sends[rank], ends: mismatch, sent: true,
-				count: int(st.Src.Count), chunks: st.Src.numbers()})
+				count: int(st.Src.Count), chunks: clipped(st.Src.numbers())})
 			sends[rank]++
 		}
 	})
@@ -110,12 +115,19 @@ func (s *Schedule) arrows(t, ranks int) (out []arrow, astray int) {
 	return out, astray
 }
 
-// numbers are the chunks of a span.
-func (s Span) numbers() string {
-	if s.Count == 1 {
-		return fmt.Sprint(s.First)
+// beside is how far the ranks are from each other, so that the chunks at one rank's line do not meet those at the next.
+func beside(rounds [][]arrow) int {
+	left, right := 0, 0 // letters
+	for _, list := range rounds {
+		for _, a := range list {
+			if a.to < a.from {
+				left = max(left, len(a.chunks))
+			} else {
+				right = max(right, len(a.chunks))
+			}
+		}
 	}
-	return fmt.Sprintf("%d-%d", s.First, s.First+s.Count-1)
+	return max(timeRank, timeSmall*(left+right+1)+2*timeAside)
 }
 
 // spaceTime draws space and time.
@@ -125,7 +137,8 @@ func (s *Schedule) spaceTime() []byte {
 	if n := len(s.Programs); n > ranks {
 		notes = append(notes, "not drawn: "+numbered("rank", ranks, n-1)+", and messages with them")
 	}
-	body, y, seen := &canvas{}, timeTop, [mismatch + 1]bool{}
+	var lists [][]arrow // by round
+	seen := [mismatch + 1]bool{}
 	messages, astray := 0, 0
 	for t := range rounds {
 		if t == maxShapeColumns {
@@ -138,7 +151,7 @@ func (s *Schedule) spaceTime() []byte {
 			notes = append(notes, "not drawn: "+numbered("round", t, rounds-1)+", with more messages than fit")
 			break
 		}
-		y = s.band(body, t, ranks, y, list)
+		lists = append(lists, list)
 		for _, a := range list {
 			seen[a.ends] = true
 		}
@@ -149,7 +162,7 @@ func (s *Schedule) spaceTime() []byte {
 	var captions []caption
 	for end, is := range seen {
 		if is {
-			captions = append(captions, caption{svgNames[end], true, ending(end)})
+			captions = append(captions, caption{text: svgNames[end], arrow: true, end: ending(end)})
 		}
 	}
 	if slices.ContainsFunc(s.Programs[:ranks], func(p Program) bool {
@@ -161,8 +174,15 @@ func (s *Schedule) spaceTime() []byte {
 		captions = append(captions, caption{text: note})
 	}
 
+	refused := s.refusal()
+	captions = append(captions, refused.captions()...)
+
+	body, y, across := &canvas{}, timeTop, beside(lists)
+	for t, list := range lists {
+		y = s.band(body, t, ranks, across, y, list, refused.at(t, ranks)-1)
+	}
 	title := s.title(rounds) + s.marks()
-	width := max(2*svgMargin+timeLabel+timeRank*ranks, 2*svgMargin+svgBold*len(title))
+	width := max(2*svgMargin+timeLabel+across*ranks, 2*svgMargin+svgBold*len(title))
 	for _, c := range captions {
 		width = max(width, 2*svgMargin+c.indent()+svgLetter*len(c.text))
 	}
@@ -171,26 +191,21 @@ func (s *Schedule) spaceTime() []byte {
 	c.begin(width, height, "Messages in space and time: "+title)
 	c.text(svgMargin, 24, `font-size="14" font-weight="bold" fill="#000000"`, title)
 	for r := range ranks {
-		c.text(timeX(r), timeTop-24, `text-anchor="middle" fill="#333333"`, fmt.Sprint("rank ", r))
-		c.line(timeX(r), timeTop-14, timeX(r), y, `stroke="#bbbbbb"`)
+		x := timeX(r, across)
+		c.text(x, timeTop-24, `text-anchor="middle" fill="#333333"`, fmt.Sprint("rank ", r))
+		c.line(x, timeTop-14, x, y, `stroke="#bbbbbb"`)
 	}
 	_, _ = c.Write(body.Bytes())
-	for i, text := range captions {
-		at := y + svgRow + svgLine*i
-		if text.arrow {
-			c.arrow(svgMargin, at-4, svgMargin+svgLabel-svgInset, at-4, text.end)
-		}
-		c.text(svgMargin+text.indent(), at, `fill="#333333"`, text.text)
-	}
+	c.captions(captions, y+svgRow)
 	c.WriteString("</svg>\n")
 	return c.Bytes()
 }
 
-// timeX is where a rank's line is.
-func timeX(rank int) int { return svgMargin + timeLabel + timeRank*rank + timeRank/2 }
+// timeX is where a rank's line is, with so much from rank to rank.
+func timeX(rank, across int) int { return svgMargin + timeLabel + across*rank + across/2 }
 
-// band draws a round from y on, and returns where it ends.
-func (s *Schedule) band(c *canvas, t, ranks, y int, list []arrow) int {
+// band draws a round from y on, and returns where it ends. The cell of rank wrong is refused; -1: none is.
+func (s *Schedule) band(c *canvas, t, ranks, across, y int, list []arrow, wrong int) int {
 	const halo = `font-size="10" fill="#000000" stroke="#ffffff" stroke-width="3" paint-order="stroke"`
 	first, last := 0, 0 // the most messages that a rank sends, and receives
 	for _, a := range list {
@@ -198,27 +213,29 @@ func (s *Schedule) band(c *canvas, t, ranks, y int, list []arrow) int {
 	}
 	begin := y + timeInset
 	end := begin + timeSlope + timeLine*max(first, last)
-	locals := false
+	locals := slices.ContainsFunc(s.Programs[:ranks], func(p Program) bool { return t < len(p) && len(p[t].Then) > 0 })
+	bottom := end + timeInset
+	if locals {
+		bottom += timeLine
+	}
+	if wrong >= 0 {
+		c.cell(timeX(wrong, across)-across/2+2, y+2, across-4, bottom-y-4)
+	}
 	for rank := range ranks {
 		p := s.Programs[rank]
 		if t >= len(p) || len(p[t].Then) == 0 {
 			continue
 		}
-		locals = true
-		x, at := timeX(rank), end+timeInset
+		x, at := timeX(rank, across), end+timeInset
 		fmt.Fprintf(c, `<path d="M%d %dh8v8h-8Z" fill="#666666"/>`+"\n", x-4, at)
 		c.text(x+8, at+8, halo, fmt.Sprint(len(p[t].Then)))
 	}
-	bottom := end + timeInset
-	if locals {
-		bottom += timeLine
-	}
 	c.text(svgMargin, y+timeInset+8, `fill="#666666"`, fmt.Sprint("round ", t))
-	right := svgMargin + timeLabel + timeRank*ranks
+	right := svgMargin + timeLabel + across*ranks
 	c.line(svgMargin, y, right, y, `stroke="#dddddd"`)
 	for _, a := range list {
-		x1, y1 := timeX(a.from), begin+timeLine*a.begin
-		x2, y2 := timeX(a.to), end-timeLine*(last-a.end)
+		x1, y1 := timeX(a.from, across), begin+timeLine*a.begin
+		x2, y2 := timeX(a.to, across), end-timeLine*(last-a.end)
 		switch { // half an arrow has half the way
 		case !a.caught:
 			x2, y2 = (x1+x2)/2, y1+timeSlope/2
@@ -232,9 +249,9 @@ func (s *Schedule) band(c *canvas, t, ranks, y int, list []arrow) int {
 		if !a.sent {
 			continue
 		}
-		x, anchor := timeX(a.from)+7, "start"
+		x, anchor := timeX(a.from, across)+timeAside, "start"
 		if a.to < a.from {
-			x, anchor = timeX(a.from)-7, "end"
+			x, anchor = timeX(a.from, across)-timeAside, "end"
 		}
 		c.text(x, begin+timeLine*a.begin+3, fmt.Sprintf(`text-anchor="%s" `, anchor)+halo, a.chunks)
 	}

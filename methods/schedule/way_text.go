@@ -30,7 +30,8 @@ func (w *way) told(title string, steps map[int]bool, sentences []string) []strin
 		for _, p := range at[:n] {
 			texts = append(texts, w.text(p))
 		}
-		rounds = append(rounds, fmt.Sprintf("  round %d: %s", t, strings.Join(shortened(texts, waySteps, "step"), ", ")))
+		texts = shortened(texts, waySteps, "step")
+		rounds = append(rounds, fmt.Sprintf("  round %d: %s", t, strings.Join(texts, ", ")))
 		at = at[n:]
 	}
 	out := append([]string{"the way of " + title + ":"}, shortened(rounds, wayRounds, "round")...)
@@ -122,7 +123,8 @@ func (w *way) ofStep(from source, wrong *chunkError) []string {
 			if len(twice) == 0 {
 				continue
 			}
-			say = fmt.Sprintf("%s, which has the contribution of rank %d %s", doing, twice[0], w.since(w.first(of[0], twice[0])))
+			say = fmt.Sprintf("%s, which has the contribution of rank %d %s", doing, twice[0],
+				w.since(w.first(of[0], twice[0])))
 		}
 		w.leadsTo(of[0], steps)
 		w.leadsTo(of[1], steps)
@@ -246,8 +248,8 @@ func (w *way) ofOutcome(rank, f int, want wants) (lines []string, round int) {
 		if sent {
 			ends = fmt.Sprintf("nobody sends it to rank %d", rank)
 		}
-		return tell(fmt.Sprintf("%s is at %s; %s", name, strings.Join(shortened(holders, wayRanks, "rank"), ", "), ends)),
-			round
+		holders = shortened(holders, wayRanks, "rank")
+		return tell(fmt.Sprintf("%s is at %s; %s", name, strings.Join(holders, ", "), ends)), round
 	}
 	if len(whole) > 0 {
 		p := whole[len(whole)-1]
@@ -295,7 +297,8 @@ func (w *way) ofContribution(r, chunk int, steps map[int]bool, overwritten func(
 		if !w.stays(p) {
 			ends = ", " + overwritten(p, x.spot)
 		}
-		return fmt.Sprintf("the contribution of rank %d is in %v of rank %d %s%s", r, x.spot, x.rank, w.since(p), ends)
+		return fmt.Sprintf("the contribution of rank %d is in %v of rank %d %s%s", r, x.spot, x.rank, w.since(p),
+			ends)
 	}
 	return fmt.Sprintf("nobody sends the contribution of rank %d on", r)
 }

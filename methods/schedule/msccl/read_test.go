@@ -87,7 +87,8 @@ func TestNotProved(t *testing.T) {
 	t.Parallel()
 	const want = "schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice: chunk 1 of ranks [0] and chunk 1 " +
 		"of ranks [0 1]"
-	if err := schedule.Check(read(t, "testdata/wrong/twice.xml").Schedule); err == nil || !strings.HasPrefix(err.Error(), want+"\nthe way of chunk 1:\n") {
+	err := schedule.Check(read(t, "testdata/wrong/twice.xml").Schedule)
+	if err == nil || !strings.HasPrefix(err.Error(), want+"\nthe way of chunk 1:\n") {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
