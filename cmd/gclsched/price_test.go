@@ -15,11 +15,11 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestPriceAll(t *testing.T) {
 	for name, line := range map[string]string{
 		// 300 ns at each end of a message of 50 ns make 650 ns of the one round of broadcast.
-		"overhead.out": "price -method all -n 2 -bytes 8,1M -overhead 300ns",
+		"overhead_price.golden": "price -method all -n 2 -bytes 8,1M -overhead 300ns",
 		// Of a pipeline it is the number of pieces that is best.
-		"pieces.out": "price -method all -collective broadcast -root 1 -n 3 -bytes 8,1M -shape open-ladder",
-		"switch.out": "price -method all -n 4 -bytes 4K -network testdata/switch.txt",
-		"one.out":    "price -method all -n 1 -bytes 8",
+		"pieces_price.golden": "price -method all -collective broadcast -root 1 -n 3 -bytes 8,1M -shape open-ladder",
+		"switch_price.golden": "price -method all -n 4 -bytes 4K -network testdata/switch.txt",
+		"one_price.golden":    "price -method all -n 1 -bytes 8",
 	} {
 		code, stdout, stderr := gclsched(t, line)
 		if code != command.OK || stderr != "" {

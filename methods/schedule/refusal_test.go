@@ -43,8 +43,9 @@ func TestRefusedPictures(t *testing.T) {
 	cell := regexp.MustCompile(`<path d="M(\d+) (\d+)h`)
 	count := func(text string) int { return len(cell.FindAllString(text, -1)) - strings.Count(text, "h8v8h") }
 	right := chainOfFour(t, false)
-	if text := right.Shape(); strings.Contains(text, "!") || count(svgOf(t, right)) > 0 || count(spaceTimeOf(t, right)) > 0 {
-		t.Errorf("a mark in the pictures of a schedule that proves:\n%s", text)
+	marked := strings.Contains(right.Shape(), "!") || count(svgOf(t, right)) > 0 || count(spaceTimeOf(t, right)) > 0
+	if marked {
+		t.Errorf("a mark in the pictures of a schedule that proves:\n%s", right.Shape())
 	}
 	twice := twoRanks(AllReduce, 1, append(allReduce2().Programs[0], moves(fold(Out(0, 1), Out(0, 1), 1)), Round{}),
 		append(allReduce2().Programs[1], moves(send(In(0, 1), 0)), Round{}))
@@ -79,7 +80,8 @@ func TestRefusedPictures(t *testing.T) {
 		t.Errorf("an error without a cell:\n%s", text)
 	}
 	// What takes long is not proved for a drawing.
-	if r := (&Schedule{Collective: AllReduce, Size: 2, Chunks: maxDrawnStates, Programs: make([]Program, 2)}).refusal(); r != nil {
+	large := &Schedule{Collective: AllReduce, Size: 2, Chunks: maxDrawnStates, Programs: make([]Program, 2)}
+	if r := large.refusal(); r != nil {
 		t.Errorf("refused: %q", r.text)
 	}
 }
