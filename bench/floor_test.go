@@ -61,7 +61,7 @@ func TestFloor(t *testing.T) {
 	for n := 2; n <= 8; n *= 2 {
 		code, stdout, stderr := exit(t, program, "0.001", strconv.Itoa(n), "4,6,1K,256KiB")
 		var got []string
-		for _, line := range strings.Split(strings.TrimSpace(stdout), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(stdout), "\n") {
 			fields := strings.Split(line, ",")
 			got = append(got, strings.Join(fields[:min(len(fields), 6)], ","))
 			if len(fields) != 10 {

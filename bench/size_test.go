@@ -58,7 +58,7 @@ func (l *list[T]) String() string {
 
 func (l *list[T]) Set(text string) error {
 	var values []T
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		v, err := l.parse(part)
 		if err != nil {
 			return err

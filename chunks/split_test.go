@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strings"
 	"testing"
 
 	"gogcl.dev/chunks"
@@ -28,13 +29,13 @@ func TestSplitNumbers(t *testing.T) {
 		{7, 1, "[0 7)"},
 		{8, 4, "[0 2)[2 4)[4 6)[6 8)"},
 	} {
-		got := ""
+		var got strings.Builder
 		for f := range c.k {
 			lo, hi := chunks.Split(c.n, c.k, f)
-			got += fmt.Sprintf("[%d %d)", lo, hi)
+			got.WriteString(fmt.Sprintf("[%d %d)", lo, hi))
 		}
-		if got != c.want {
-			t.Errorf("%d in %d pieces: %s, want %s", c.n, c.k, got, c.want)
+		if got.String() != c.want {
+			t.Errorf("%d in %d pieces: %s, want %s", c.n, c.k, got.String(), c.want)
 		}
 	}
 }

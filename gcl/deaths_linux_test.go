@@ -85,8 +85,7 @@ func mortals() (isReplica bool) {
 		}
 	})
 	e := ending{Peer: -1, Error: fmt.Sprint(err), Aborted: errors.Is(err, gcl.ErrAborted), Own: errors.Is(err, own)}
-	var peer *gcl.PeerError
-	if errors.As(err, &peer) {
+	if peer, ok := errors.AsType[*gcl.PeerError](err); ok {
 		e.Peer = peer.Replica
 	}
 	var panicked *gcl.PanicError

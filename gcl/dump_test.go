@@ -337,7 +337,7 @@ func TestDumpWhileRunning(t *testing.T) {
 		stop, begun := make(chan struct{}), make(chan struct{})
 		var reader sync.WaitGroup
 		reader.Go(func() {
-			for reads := 0; reads < 200; reads++ { // not for ever: on one processor the others would hardly get to call
+			for reads := range 200 { // not for ever: on one processor the others would hardly get to call
 				select {
 				case <-stop:
 					return

@@ -379,7 +379,7 @@ func hostsAreDomains(ctx context.Context, c *gcl.Comm) error {
 func listening() (out []netip.AddrPort) {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		b, _ := os.ReadFile(table)
-		for _, line := range strings.Split(string(b), "\n") {
+		for line := range strings.SplitSeq(string(b), "\n") {
 			f := strings.Fields(line)
 			if len(f) < 4 || f[3] != "0A" {
 				continue

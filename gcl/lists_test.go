@@ -296,12 +296,12 @@ func unequalViews(ctx context.Context, t *testing.T, views []*[][]int, o gcl.Opt
 			why = "names one group"
 		}
 		if why != "" {
-			text := ""
+			var text strings.Builder
 			for _, v := range views {
-				text += fmt.Sprint(*v, " ")
+				fmt.Fprint(&text, *v, " ")
 			}
 			wrong = append(wrong, fmt.Sprintf("%smethod=%v implementation=%v: replica %d: %v: %s",
-				text, o.Method, o.Implementation, r, err, why))
+				text.String(), o.Method, o.Implementation, r, err, why))
 		}
 	}
 	return wrong

@@ -255,8 +255,7 @@ func TestRunCancelledDuring(t *testing.T) {
 		cancel(errBoom)
 		err := <-done
 		for r, err := range append(errs[:3:3], err) {
-			var peer *gcl.PeerError
-			if errors.As(err, &peer) {
+			if _, ok := errors.AsType[*gcl.PeerError](err); ok {
 				peers++
 			}
 			if !errors.Is(err, errBoom) || !errors.Is(err, gcl.ErrAborted) || errors.Is(err, gcl.ErrMismatch) {

@@ -53,7 +53,7 @@ func TestErrorTexts(t *testing.T) {
 	if twice := regexp.MustCompile(`gcl: .*gcl: .*`).FindString(x.String()); twice != "" {
 		t.Errorf("a text names the package twice: %s", twice)
 	}
-	for _, text := range strings.Split(x.String(), "\n") {
+	for text := range strings.SplitSeq(x.String(), "\n") {
 		if lead, _, ok := strings.Cut(text, "; "); ok && strings.Contains(lead, " differ") && len(lead) > 160 {
 			t.Errorf("%d characters before the calls, want at most 160: %s", len(lead), lead)
 		}

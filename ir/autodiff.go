@@ -202,8 +202,8 @@ func (d *differ) graph(g *Graph, ends []end, starts []cell) *GradInfo {
 		b.add(flow.end(e.cell), in, e.reader)
 	}
 	nodes := g.scheduled()
-	for i := len(nodes) - 1; i >= 0; i-- {
-		if !b.node(nodes[i]) {
+	for _, node := range slices.Backward(nodes) {
+		if !b.node(node) {
 			break
 		}
 	}

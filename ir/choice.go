@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -30,14 +31,10 @@ func (o *ifOp) lower(l *lowering, n *node, in []*location, where map[*Tensor]*lo
 		where[t] = l.at(t)
 	}
 	kept := map[*Stream]int{}
-	for s, k := range l.loads {
-		kept[s] = k
-	}
+	maps.Copy(kept, l.loads)
 	branch := func(g *Graph, first int) ([]*step, map[*Stream]int, error) {
 		l.loads = map[*Stream]int{}
-		for s, k := range kept {
-			l.loads[s] = k
-		}
+		maps.Copy(l.loads, kept)
 		inner, steps := l.enter(n, g, first, in[first:], 0)
 		l.give(n, inner)
 		body, err := l.expand(g, inner)

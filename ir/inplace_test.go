@@ -242,7 +242,7 @@ var inPlaceForms = []struct {
 
 // inOrder reports whether a text has the parts of another between its stars, in their order.
 func inOrder(text, parts string) bool {
-	for _, part := range strings.Split(parts, "*") {
+	for part := range strings.SplitSeq(parts, "*") {
 		_, after, found := strings.Cut(text, part)
 		if !found {
 			return false

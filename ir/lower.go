@@ -2,6 +2,8 @@ package ir
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"gogcl.dev/tensor"
 )
@@ -159,12 +161,7 @@ func (l *lowering) enter(n *node, called *Graph, first int, in []*location, carr
 
 // changesInput reports whether a node changes an input where it lies.
 func (n *node) changesInput(i int) bool {
-	for _, k := range n.modifies {
-		if k == i {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(n.modifies, i)
 }
 
 // changes are the inputs that a graph changes in place.
@@ -229,9 +226,7 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	}
 	l.give(n, inner)
 	kept := map[*Stream]int{}
-	for s, k := range l.loads {
-		kept[s] = k
-	}
+	maps.Copy(kept, l.loads)
 	body, err := l.expand(op.graph, inner)
 	if err != nil {
 		return nil, err

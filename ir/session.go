@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"gogcl.dev/commgroup"
@@ -197,8 +198,8 @@ func (s *Session) closeShared() error {
 	s.opened = nil
 	s.mu.Unlock()
 	var errs []error
-	for i := len(opened) - 1; i >= 0; i-- {
-		errs = append(errs, s.shared[opened[i]].Close())
+	for _, o := range slices.Backward(opened) {
+		errs = append(errs, s.shared[o].Close())
 	}
 	return errors.Join(errs...)
 }

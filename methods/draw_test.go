@@ -88,7 +88,7 @@ func TestPicturesInComments(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, orders, pictures []string
-		for _, line := range strings.Split(string(text), "\n") {
+		for line := range strings.SplitSeq(string(text), "\n") {
 			table, isTable := strings.CutPrefix(line, "//draw:")
 			shape, isShape := strings.CutPrefix(line, "//shape:")
 			switch {
@@ -200,7 +200,7 @@ func specified(t *testing.T, order string, words []string) Spec {
 		case "rank-order":
 			s.RankOrder = true
 		case "second":
-			for _, rank := range strings.Split(value, ",") {
+			for rank := range strings.SplitSeq(value, ",") {
 				s.Second = append(s.Second, number(rank))
 			}
 		default:

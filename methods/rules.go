@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path"
+	"slices"
 
 	"gogcl.dev/methods/schedule"
 )
@@ -86,8 +87,7 @@ func (t *Rules) above(below int, c schedule.Collective, ranks int, bytes int64) 
 	if ranks < indexed {
 		fit = t.at[c][ranks]
 	}
-	for i := len(fit) - 1; i >= 0; i-- {
-		r := fit[i]
+	for _, r := range slices.Backward(fit) {
 		if r.reaches(bytes, ranks) && (below == 0 || r.Line < below) && (ranks < indexed || r.covers(ranks)) {
 			return r
 		}

@@ -94,7 +94,7 @@ func TestText(t *testing.T) {
 	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring",
 		"bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling",
 		"native"}
-	for m := Auto; m < numMethods; m++ {
+	for m := range numMethods {
 		text, err := m.MarshalText()
 		if err != nil || string(text) != want[m] {
 			t.Errorf("%d: text %q, %v, want %q", m, text, err, want[m])

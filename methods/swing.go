@@ -52,10 +52,10 @@ func swingSchedule(dims []int, concurrent bool) (*schedule.Schedule, error) {
 			kept[rank] = make([]bool, size)
 			kept[rank][rank] = true
 		}
-		for s := len(steps) - 1; s >= 0; s-- {
+		for s, step := range slices.Backward(steps) {
 			before := make([][]bool, size)
 			for rank := range size {
-				partner := steps[s].partner(rank)
+				partner := step.partner(rank)
 				runs(kept[partner], func(first, n int) { b.Fold(s, rank, partner, i*size+first, n) })
 				runs(kept[rank], func(first, n int) { b.Copy(all-1-s, rank, partner, i*size+first, n) })
 				before[rank] = make([]bool, size)

@@ -3,6 +3,7 @@ package popops_test
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,9 +105,9 @@ func (o *naive) elements(offsets []int64) []int {
 	all := make([]int, product(shape))
 	for e := range all {
 		at, rest, step := 0, e, 1
-		for d := len(shape) - 1; d >= 0; d-- {
-			x := rest % shape[d]
-			rest /= shape[d]
+		for d, s := range slices.Backward(shape) {
+			x := rest % s
+			rest /= s
 			for k := range o.dims {
 				if o.dims[k] == d {
 					x = (x + int(offsets[k])) % o.shape[d]

@@ -179,8 +179,7 @@ func inFile(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var named *fs.PathError
-	if errors.As(err, &named) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return err
 	}
 	return fmt.Errorf("file %s: %w", path, err)

@@ -49,8 +49,7 @@ func createPlain(path string, bytes []byte) (*os.File, error) {
 	other := fmt.Sprintf("%s.%d.new", path, rand.Uint32())
 	f, err := createInPlace(other, bytes)
 	if err != nil {
-		var named *fs.PathError
-		if errors.As(err, &named) {
+		if named, ok := errors.AsType[*fs.PathError](err); ok {
 			named.Path = path // which the user knows
 		}
 		return nil, err

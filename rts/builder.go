@@ -83,16 +83,16 @@ func (b *builder) backward(at place, done func(unit int)) {
 		}
 		last.upstream = append(last.upstream, grad)
 	}
-	for i := len(b.units) - 1; i >= 0; i-- {
-		u := b.units[i]
+	for i, u := range slices.Backward(b.units) {
+
 		if !b.Keep && i < len(b.units)-1 { // the last one's are there
 			b.get(at, &u.again)
 		}
 		if !b.Keep && i > 0 {
 			b.ahead(at, &b.units[i-1].again)
 		}
-		for k := len(u.layers) - 1; k >= 0; k-- {
-			b.backwardLayer(at, u.layers[k])
+		for _, v := range slices.Backward(u.layers) {
+			b.backwardLayer(at, v)
 		}
 		done(i)
 	}

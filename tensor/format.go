@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,8 +44,8 @@ func (t *Tensor) String() string {
 // edges is the number of dimensions whose run of elements starts, or has just ended, at element i.
 func (t *Tensor) edges(i int) int {
 	n, run := 0, 1
-	for d := len(t.shape) - 1; d >= 0; d-- {
-		run *= t.shape[d]
+	for _, v := range slices.Backward(t.shape) {
+		run *= v
 		if i%run != 0 {
 			break
 		}

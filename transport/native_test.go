@@ -42,8 +42,8 @@ func TestNativeLengths(t *testing.T) {
 // TestNativeAccepts: bools are combined by And and Or, numbers by the others, 16-bit floats by none.
 func TestNativeAccepts(t *testing.T) {
 	logical := []transport.NativeOperator{transport.NativeAnd, transport.NativeOr}
-	for o := transport.NativeOperator(0); o < 10; o++ {
-		for d := tensor.DType(0); d < 20; d++ {
+	for o := range transport.NativeOperator(10) {
+		for d := range tensor.DType(20) {
 			want := d == tensor.Bool
 			if !slices.Contains(logical, o) {
 				want = o > 0 && o < 7 && d.IsNumber() && d != tensor.F16 && d != tensor.BF16

@@ -94,12 +94,13 @@ func pick(args []string, stdout, stderr io.Writer) (*verb, []string, int) {
 	}
 	commands := strings.Join(names, "|")
 	flags := flag.NewFlagSet(program, flag.ContinueOnError)
-	does := "Proves, draws, prices, runs and converts schedules: \"go doc gogcl.dev/cmd/gclsched\".\n"
+	var does strings.Builder
+	does.WriteString("Proves, draws, prices, runs and converts schedules: \"go doc gogcl.dev/cmd/gclsched\".\n")
 	for _, v := range verbs {
-		does += fmt.Sprintf("\n  %-8s %s", v.name, v.does)
+		fmt.Fprintf(&does, "\n  %-8s %s", v.name, v.does)
 	}
-	does += "\n\nEach lists its flags: gclsched check -h."
-	err := command.ParseArguments(flags, args, stdout, commands+" [flags] [FILE]", does)
+	does.WriteString("\n\nEach lists its flags: gclsched check -h.")
+	err := command.ParseArguments(flags, args, stdout, commands+" [flags] [FILE]", does.String())
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, nil, command.OK

@@ -98,7 +98,7 @@ func networks() []string {
 // TestHelp: every flag is explained, in lines that fit.
 func TestHelp(t *testing.T) {
 	got := perform(t, t.Context(), nil, "-h")
-	for _, word := range strings.Fields("-table -n -passes -limit -collective -transport GCL_OPTIONS docs/design/tuning.md") {
+	for word := range strings.FieldsSeq("-table -n -passes -limit -collective -transport GCL_OPTIONS docs/design/tuning.md") {
 		if !strings.Contains(got.stdout, word) {
 			t.Errorf("-h does not explain %s", word)
 		}

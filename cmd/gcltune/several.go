@@ -28,15 +28,16 @@ const fewestSizes = 2
 //
 // Where the rules for some sizes are followed by sizes that have none there is a line for what is taken there without.
 func gainsOn(all []samples) ([]byte, error) {
-	heading := "# What is 1.3 times as fast as what auto takes without a rule, and by more than the spread, on each machine.\n"
+	var heading strings.Builder
+	heading.WriteString("# What is 1.3 times as fast as what auto takes without a rule, and by more than the spread, on each machine.\n")
 	for _, s := range all {
-		heading += s.heading()
+		heading.WriteString(s.heading())
 	}
 	common := all[0].points
 	for _, s := range all[1:] {
 		common = slices.DeleteFunc(slices.Clone(common), func(p point) bool { return s.at(p) == nil })
 	}
-	return tableBy(common, heading, func(of []point, without []string) []choice {
+	return tableBy(common, heading.String(), func(of []point, without []string) []choice {
 		return gaining(all, of, without)
 	})
 }

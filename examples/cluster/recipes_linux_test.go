@@ -336,11 +336,11 @@ func sortedLines(text string) string {
 
 // allSay is what four replicas print.
 func allSay(arguments ...string) string {
-	var out string
+	var out strings.Builder
 	for rank := range 4 {
-		out += says(rank, arguments...)
+		out.WriteString(says(rank, arguments...))
 	}
-	return out
+	return out.String()
 }
 
 // srun starts the tasks of a step of two nodes with two tasks each, in the recorded environments. It knows the flags of

@@ -37,8 +37,7 @@ func openPicture(path string) (*picture, error) {
 
 // cause is an error without the path, which the message has already.
 func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/gcl/ddp"
@@ -31,7 +32,7 @@ func Example() {
 				grads[0][0] += wrong * x[i]
 				grads[1][0] += wrong
 			}
-			for i := len(grads) - 1; i >= 0; i-- { // as a backward pass does, with work in between
+			for i := range slices.Backward(grads) { // as a backward pass does, with work in between
 				if err := r.Ready(ctx, i); err != nil {
 					return err
 				}

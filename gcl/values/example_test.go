@@ -15,7 +15,7 @@ func ExampleReduce() {
 	lines := []string{"the dog saw the cat", "the cat ran"}
 	err := gcl.Run(context.Background(), 2, func(ctx context.Context, c *gcl.Comm) error {
 		counts := map[string]int{}
-		for _, word := range strings.Fields(lines[c.Rank()]) {
+		for word := range strings.FieldsSeq(lines[c.Rank()]) {
 			counts[word]++
 		}
 		counts, err := values.Reduce(ctx, c, counts, 0, func(a, b map[string]int) map[string]int {

@@ -105,8 +105,8 @@ func (c *caller) methods(t reflect.Type) {
 		return
 	}
 	p := reflect.PointerTo(t)
-	for i := range p.NumMethod() {
-		method := p.Method(i).Name
+	for m := range p.Methods() {
+		method := m.Name
 		_, ofValue := t.MethodByName(method)
 		full := name + "." + method
 		if c.api.Skip[full] != "" {

@@ -161,7 +161,7 @@ func newProcess(t *testing.T, root, program, job, line string) *process {
 	p := &process{dir: t.TempDir()}
 	fill := strings.NewReplacer("DIR", p.dir, "ROOT", root, "SELF", program, "${IFS}", " ")
 	var args []string
-	for _, arg := range strings.Fields(line) {
+	for arg := range strings.FieldsSeq(line) {
 		args = append(args, fill.Replace(arg))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -171,7 +171,7 @@ func newProcess(t *testing.T, root, program, job, line string) *process {
 	p.Cmd.Dir = p.dir
 	p.Cmd.Stderr = &p.stderr
 	p.Env = append(jobtest.Environment(), "TMPDIR="+p.dir)
-	for _, v := range strings.Fields(job) {
+	for v := range strings.FieldsSeq(job) {
 		p.Env = append(p.Env, fill.Replace(v))
 	}
 	return p

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"gogcl.dev/chunks"
@@ -190,16 +191,17 @@ func (c *call) lengths(t, rank int) (src, dst, own int) {
 
 // String describes the call for a report.
 func (c *call) String() string {
-	s := fmt.Sprintf("%v g=%d op=%v root=%d several=%v tensors=%v runs=%d class=%d",
+	var s strings.Builder
+	fmt.Fprintf(&s, "%v g=%d op=%v root=%d several=%v tensors=%v runs=%d class=%d",
 		c.k, c.g, c.op, c.root, c.several, c.tensors, c.runs, c.class)
 	for _, o := range c.opds {
-		s += fmt.Sprintf(" [%v n=%d row=%d counts=%v sent=%v shape=%d]", o.dt, o.n, o.row, o.counts, o.sent, o.shape)
+		fmt.Fprintf(&s, " [%v n=%d row=%d counts=%v sent=%v shape=%d]", o.dt, o.n, o.row, o.counts, o.sent, o.shape)
 	}
 	if c.mapping != nil {
-		s += fmt.Sprint(" mapping ", c.mapping)
+		fmt.Fprint(&s, " mapping ", c.mapping)
 	}
 	if c.ex != nil {
-		s += " " + c.ex.String()
+		s.WriteString(" " + c.ex.String())
 	}
-	return s
+	return s.String()
 }

@@ -35,8 +35,7 @@ func (p *prog) makeComms(ctx context.Context, base *gcl.Comm) (comms []*gcl.Comm
 				made.options.Add(1)
 			}
 			refused := int32(0)
-			var oe *gcl.OptionError
-			if errors.As(err, &oe) {
+			if _, ok := errors.AsType[*gcl.OptionError](err); ok {
 				refused = 1
 			} else if err != nil {
 				return nil, dups, fmt.Errorf("comm %d (%s): %w", i+1, d.what, err)

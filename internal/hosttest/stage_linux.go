@@ -98,11 +98,12 @@ func newStage(t *testing.T, hosts int, resolved map[string]int) *Stage {
 		refuse("/proc of a process namespace", err)
 	}
 	names := filepath.Join(t.TempDir(), "hosts")
-	text := "127.0.0.1 localhost\n"
+	var text strings.Builder
+	text.WriteString("127.0.0.1 localhost\n")
 	for name, host := range resolved {
-		text += fmt.Sprintf("10.77.0.%d %s\n", host+1, name)
+		fmt.Fprintf(&text, "10.77.0.%d %s\n", host+1, name)
 	}
-	if err := os.WriteFile(names, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(names, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Mount(names, "/etc/hosts", "", unix.MS_BIND, ""); err != nil {

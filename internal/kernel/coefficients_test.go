@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/big"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -70,8 +71,8 @@ func between(t *testing.T, low, high, bound float64, err func(x *big.Float) *big
 // bigPolynomial has the coefficients c, from that of the power 0 on.
 func bigPolynomial(c []*big.Float, x *big.Float) *big.Float {
 	sum := bigNumber(0)
-	for i := len(c) - 1; i >= 0; i-- {
-		sum = bigAdd(bigMul(sum, x), c[i])
+	for _, v := range slices.Backward(c) {
+		sum = bigAdd(bigMul(sum, x), v)
 	}
 	return sum
 }

@@ -21,8 +21,8 @@ type loop struct {
 // loops lists the loops that a version has.
 func loops(v *version) []loop {
 	var all []loop
-	for typ := Type(0); typ < typeEnd; typ++ {
-		for op := Op(0); op < opEnd; op++ {
+	for typ := range typeEnd {
+		for op := range opEnd {
 			if run := v.binary[op][typ]; run != nil {
 				all = append(all, loop{fmt.Sprintf("op=%v/type=%v", op, typ), true, false, typ, typ,
 					run,

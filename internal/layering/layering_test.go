@@ -179,9 +179,10 @@ func TestCheckSyntaxError(t *testing.T) {
 
 // source is a Go file with these imports, given with spaces between them.
 func source(head, imports string) *fstest.MapFile {
-	text := head + "package p\n"
+	var text strings.Builder
+	text.WriteString(head + "package p\n")
 	for imp := range strings.FieldsSeq(imports) {
-		text += "import \"" + imp + "\"\n"
+		text.WriteString("import \"" + imp + "\"\n")
 	}
-	return &fstest.MapFile{Data: []byte(text)}
+	return &fstest.MapFile{Data: []byte(text.String())}
 }

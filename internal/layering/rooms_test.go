@@ -109,7 +109,7 @@ func TestRoomsAreChecked(t *testing.T) {
 func checkRooms(root fs.FS, h house) (problems []string, err error) {
 	floor := map[string]int{}
 	for i, r := range h.rooms {
-		for _, name := range strings.Fields(r.files) {
+		for name := range strings.FieldsSeq(r.files) {
 			floor[path.Join(h.pkg, name+".go")] = i
 		}
 	}

@@ -76,7 +76,7 @@ func TestOutputsByCounts(t *testing.T) {
 func TestEveryCollectiveHasARow(t *testing.T) {
 	for _, c := range schedule.Collectives() {
 		for n := 1; n < 6; n++ {
-			for elements := 0; elements < 20; elements++ {
+			for elements := range 20 {
 				if (c == schedule.AllToAll || c == schedule.Scatter) && elements%n != 0 {
 					continue
 				}

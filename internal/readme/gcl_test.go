@@ -252,9 +252,9 @@ func TestPopopsPage(t *testing.T) {
 // TestFromPages checks docs/from-*.md: every function of package gcl that carries out a collective across replicas on
 // one slice is on one of them, and so are all operators but GCL's own. A name may stand behind one of its package.
 func TestFromPages(t *testing.T) {
-	var page string
+	var page strings.Builder
 	for _, name := range []string{"nccl", "mpi", "torch", "popxl"} {
-		page += checkPage(t, "docs/from-"+name+".md", "gcl", 0, 20)
+		page.WriteString(checkPage(t, "docs/from-"+name+".md", "gcl", 0, 20))
 	}
 	one := regexp.MustCompile(`^(AllReduce|ReduceScatter|AllGather|AllToAll|Broadcast|Reduce|Gather|Scatter)(|To|InPlace)$` +
 		`|^(Add|Mean|Mul|Min|Max|LogicalAnd|LogicalOr)$`)
@@ -264,7 +264,7 @@ func TestFromPages(t *testing.T) {
 			continue
 		}
 		found++
-		if !regexp.MustCompile("`(gcl\\.)?" + name + "`").MatchString(page) {
+		if !regexp.MustCompile("`(gcl\\.)?" + name + "`").MatchString(page.String()) {
 			t.Errorf("no page docs/from-*.md mentions gcl.%s", name)
 		}
 	}

@@ -333,7 +333,7 @@ func TestDocsIndex(t *testing.T) {
 // first column, and no other.
 func TestPackages(t *testing.T) {
 	listed := map[string]bool{}
-	for _, row := range strings.Split(section(t, "docs/design/architecture.md", "packages"), "\n") {
+	for row := range strings.SplitSeq(section(t, "docs/design/architecture.md", "packages"), "\n") {
 		if cells := strings.Split(row, "|"); len(cells) > 1 {
 			for _, code := range mentionedCode.FindAllString(cells[1], -1) {
 				listed[strings.Trim(code, "`")] = true

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -49,12 +50,13 @@ func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 5")
 	flags.IntVar(&s.jobs, "j", 2, "number of `runs` at a time")
 	flags.BoolVar(&s.verbose, "v", false, "print a line for each run")
-	does := "Runs jobs of processes in which something happens, and looks at how they end: \"go doc " +
-		"gogcl.dev/internal/torture\".\n"
+	var does strings.Builder
+	does.WriteString("Runs jobs of processes in which something happens, and looks at how they end: \"go doc " +
+		"gogcl.dev/internal/torture\".\n")
 	for _, m := range modes {
-		does += fmt.Sprintf("\n  torture %-6s  %s", m.name, m.does)
+		fmt.Fprintf(&does, "\n  torture %-6s  %s", m.name, m.does)
 	}
-	err := command.Parse(flags, args, stdout, does+"\n\nEach of these lists its own flags: torture blame -h.")
+	err := command.Parse(flags, args, stdout, does.String()+"\n\nEach of these lists its own flags: torture blame -h.")
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}

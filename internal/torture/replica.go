@@ -163,13 +163,12 @@ func newReport(rank int, err, own, cancelled error) report {
 	}
 	var wrong *wrongError
 	var panicked *gcl.PanicError
-	var peer *gcl.PeerError
 	r.Error = err.Error()
 	r.Wrong = errors.As(err, &wrong)
 	r.Aborted, r.Closed = errors.Is(err, gcl.ErrAborted), errors.Is(err, gcl.ErrClosed)
 	r.Cancelled, r.Own = errors.Is(err, cancelled), errors.Is(err, own)
 	r.Panicked = errors.As(err, &panicked)
-	if errors.As(err, &peer) {
+	if peer, ok := errors.AsType[*gcl.PeerError](err); ok {
 		r.Peer = peer.Replica
 	}
 	return r

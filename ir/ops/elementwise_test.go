@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,9 +204,9 @@ func broadcastShape(shapes ...tensor.Shape) tensor.Shape {
 // indexIn is which element of a tensor of one shape stands for element i of the shape that it is broadcast to.
 func indexIn(from, to tensor.Shape, i int) int {
 	at, stride := 0, 1
-	for d := len(to) - 1; d >= 0; d-- {
-		k := i % to[d]
-		i /= to[d]
+	for d, t := range slices.Backward(to) {
+		k := i % t
+		i /= t
 		if e := d - (len(to) - len(from)); e >= 0 {
 			if from[e] != 1 {
 				at += k * stride

@@ -3,6 +3,7 @@ package cost_test
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"gogcl.dev/methods"
@@ -75,8 +76,8 @@ func nearFirst(dims []int) *schedule.Traffic {
 			Flows: []schedule.Flow{{Stride: stride, Radix: 2, Move: 1, Chunks: size >> (s + 1)}}})
 	}
 	t.Rounds = append(t.Rounds, steps...)
-	for s := len(steps) - 1; s >= 0; s-- {
-		t.Rounds = append(t.Rounds, steps[s])
+	for _, step := range slices.Backward(steps) {
+		t.Rounds = append(t.Rounds, step)
 	}
 	return t
 }

@@ -137,7 +137,7 @@ func (p *reader) ownCell(rank, at int, text string) error {
 
 // list reads numbers and ranges with commas, as ranges writes them, and appends them to others.
 func (p *reader) list(to []int, at int, text string, most int) ([]int, error) {
-	for _, word := range strings.Split(text, ", ") {
+	for word := range strings.SplitSeq(text, ", ") {
 		first, rest, err := p.number(at, word, most)
 		if err != nil {
 			return nil, err

@@ -97,8 +97,8 @@ func apart(rank int, messages []built) (sends, receives []built) {
 	slices.SortStableFunc(receives, byChunks)
 	sorted, next := slices.Clone(sends), map[int]int{}
 	slices.SortStableFunc(sorted, func(a, b built) int { return cmp.Or(cmp.Compare(a.to, b.to), byChunks(a, b)) })
-	for i := len(sorted) - 1; i >= 0; i-- {
-		next[sorted[i].to] = i
+	for i, s := range slices.Backward(sorted) {
+		next[s.to] = i
 	}
 	for i, m := range sends {
 		sends[i] = sorted[next[m.to]]

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,9 +31,7 @@ func drawable() map[string]*Schedule {
 		send(Out(8, 5).Strided(2, 3), 1), recv(Part(3, 0, 8, 9).Strided(1, 8), 1),
 		fold(Tmp(1, 4, 2).Strided(1, 3), Part(1, 0, 4, 2).Strided(1, 3), 1)),
 		move(Out(0, 9).Strided(8, 1), In(7, 4).Strided(3, 8)), reduce(Tmp(2, 1, 2), Part(2, 0, 1, 2)))}, nil)
-	for name, s := range customs() {
-		out[name] = s
-	}
+	maps.Copy(out, customs())
 	out["a copy among the moves"] = twoRanks(AllReduce, 1, Program{moves(move(Out(0, 1), In(0, 1)))}, nil)
 	return out
 }
@@ -42,7 +41,8 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	for name, s := range drawable() {
 		drawing := s.String()
-		tight := "# made by hand\n\n"
+		var tight strings.Builder
+		tight.WriteString("# made by hand\n\n")
 		for l := range strings.Lines(drawing) {
 			if strings.Contains(l, "|") {
 				cells := strings.Split(l, "|")
@@ -51,9 +51,9 @@ func TestParse(t *testing.T) {
 				}
 				l = strings.Join(cells, "|") + "\r\n"
 			}
-			tight += l + "\n"
+			tight.WriteString(l + "\n")
 		}
-		for _, text := range []string{drawing, tight, strings.TrimSuffix(drawing, "\n")} {
+		for _, text := range []string{drawing, tight.String(), strings.TrimSuffix(drawing, "\n")} {
 			got, err := Parse([]byte(text))
 			if err != nil {
 				t.Errorf("%s: %v\n%s", name, err, text)

@@ -58,7 +58,7 @@ func (r *refusal) lines(mark string) (out []string) {
 		return nil
 	}
 	line := mark
-	for _, word := range strings.Fields(strings.ToValidUTF8(r.text, "?")) {
+	for word := range strings.FieldsSeq(strings.ToValidUTF8(r.text, "?")) {
 		if utf8.RuneCountInString(line)+len(word) >= maxShapeWidth {
 			out = append(out, strings.TrimRight(line, " "))
 			line = strings.Repeat(" ", len(mark))

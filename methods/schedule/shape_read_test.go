@@ -158,7 +158,7 @@ func number(line []rune, x int) (n int) {
 // readColumn reads the lines between two places from left to right.
 func readColumn(at func(row, x int) rune, rows, begin, end, each int) (out []sending) {
 	for x := begin; x < end; x++ {
-		for top := 0; top < rows; top++ {
+		for top := range rows {
 			if top%2 == 1 || at(top+1, x) != '│' || at(top-1, x) == '│' {
 				continue
 			}

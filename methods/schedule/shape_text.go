@@ -72,12 +72,13 @@ func (s *Schedule) Shape() string {
 // writeRows writes a row for each rank, with lines that go on between them.
 func writeRows(b *strings.Builder, columns []tracked, ranks, label int, counts bool) {
 	row := func(name string, text func(tracked) string) {
-		line := fmt.Sprintf("%-*s", label, name)
+		var line strings.Builder
+		fmt.Fprintf(&line, "%-*s", label, name)
 		for _, c := range columns {
 			t := text(c)
-			line += " " + t + strings.Repeat(" ", c.width-utf8.RuneCountInString(t))
+			line.WriteString(" " + t + strings.Repeat(" ", c.width-utf8.RuneCountInString(t)))
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	row("round", func(c tracked) string { return " " + c.name() })
 	if counts {

@@ -196,8 +196,8 @@ func (w *way) ofOutcome(rank, f int, want wants) (lines []string, round int) {
 	}
 
 	// The rank had it in its place.
-	for p := len(whole) - 1; p >= 0; p-- {
-		if had := whole[p]; w.passages[had].spot == own {
+	for _, had := range slices.Backward(whole) {
+		if w.passages[had].spot == own {
 			w.leadsTo(had, steps)
 			over := overwritten(had, own)
 			return tell(fmt.Sprintf("rank %d has %s in %v %s, %s", rank, name, own, w.since(had), over)),

@@ -62,8 +62,7 @@ type world struct {
 func (w *world) fail(rank int, err error) {
 	w.once.Do(func() {
 		w.first = &transport.AbortError{Replica: rank, Cause: err}
-		var earlier *transport.AbortError
-		if errors.As(err, &earlier) {
+		if earlier, ok := errors.AsType[*transport.AbortError](err); ok {
 			w.first = earlier
 		}
 		close(w.failed)

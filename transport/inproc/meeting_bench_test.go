@@ -45,8 +45,7 @@ func BenchmarkMeeting(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
+				ctx := b.Context()
 				b.ReportAllocs()
 				var wg sync.WaitGroup
 				for _, e := range eps {

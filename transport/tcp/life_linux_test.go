@@ -379,9 +379,8 @@ func runReplica() {
 	}
 	for k := 0; ; k++ {
 		if err := ringRound(context.Background(), e, k, 100000); err != nil {
-			var lost *transport.LostError
 			replica := -1
-			if errors.As(err, &lost) {
+			if lost, ok := errors.AsType[*transport.LostError](err); ok {
 				replica = lost.Replica
 			}
 			e.Close()

@@ -104,8 +104,7 @@ func (s *suite) testErrorTravels(t *testing.T, cause error, mismatch *transport.
 	}, func(t testing.TB, rank int, err error) {
 		aborted(1)(t, rank, err)
 		want(t, rank, err)
-		var m *transport.MismatchError
-		if !errors.As(err, &m) {
+		if m, ok := errors.AsType[*transport.MismatchError](err); !ok {
 			t.Errorf("replica %d: no MismatchError in %v", rank, err)
 		} else if d := cmp.Diff(mismatch, m); d != "" {
 			t.Errorf("replica %d (-sent +got):\n%s", rank, d)

@@ -92,7 +92,7 @@ func parse(args []string, stdout io.Writer) (b *bench, transport string, err err
 	if err := b.method.UnmarshalText([]byte(*method)); err != nil {
 		return nil, "", err
 	}
-	for _, s := range strings.Split(*sizes, ",") {
+	for s := range strings.SplitSeq(*sizes, ",") {
 		size, err := strconv.Atoi(s)
 		if err != nil || size < 4 || size%4 != 0 {
 			return nil, "", fmt.Errorf("-sizes %s: want whole elements of 4 bytes", s)

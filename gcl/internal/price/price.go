@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"gogcl.dev/gcl/internal/carry"
@@ -382,18 +383,19 @@ func (p Pricer) skips() string {
 	q := p.question()
 	q.Above = 0
 	x := p.Setting.Case(&q)
-	text := p.Setting.Tuning.Skips(&x)
+	var text strings.Builder
+	text.WriteString(p.Setting.Tuning.Skips(&x))
 	for x.Above != p.above { // the rules whose methods do not do the call
 		rule := p.Setting.Tuning.Rule(&x)
 		if rule == nil {
 			break
 		}
 		_, err := p.schedule(p.specOf(rule.Method))
-		text += fmt.Sprintf("; not %s, %v: %v", p.Setting.Tuning.Rules.Cite(rule), rule.Method, err)
+		fmt.Fprintf(&text, "; not %s, %v: %v", p.Setting.Tuning.Rules.Cite(rule), rule.Method, err)
 		x.Above = rule.Line
-		text += p.Setting.Tuning.Skips(&x)
+		text.WriteString(p.Setting.Tuning.Skips(&x))
 	}
-	return text
+	return text.String()
 }
 
 // left is what does not go in phases of Hybrid: every call of a collective that has none, or a reproducible one.

@@ -3,6 +3,7 @@ package msccl
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gogcl.dev/methods/schedule"
 )
@@ -178,10 +179,8 @@ func collectiveOf(w where, name string) (schedule.Collective, error) {
 		}
 		known = append(known, n.name)
 	}
-	for _, other := range []string{"reduce", "broadcast", "custom"} {
-		if name == other {
-			return 0, w.errorf("coll=%q, want one of %v: %w", name, known, errors.ErrUnsupported)
-		}
+	if slices.Contains([]string{"reduce", "broadcast", "custom"}, name) {
+		return 0, w.errorf("coll=%q, want one of %v: %w", name, known, errors.ErrUnsupported)
 	}
 	return 0, w.errorf("coll=%q, want one of %v", name, known)
 }

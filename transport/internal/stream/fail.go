@@ -80,8 +80,7 @@ func (l *Lane) explained(r int, t *transport.Transfer, ended *ending, left *part
 // ends notes that a direction of a link has ended, with an error that is not the word of a replica. The word is on its
 // way by the control connection: why is found there. Only what was changed on the way fails at once.
 func (l *Lane) ends(r int, t *transport.Transfer, direction *ending, err error) error {
-	var corrupt corruptError
-	if errors.As(err, &corrupt) {
+	if _, ok := errors.AsType[corruptError](err); ok {
 		return l.fail(t, err)
 	}
 	*direction = ending{err: err}
@@ -191,8 +190,7 @@ func (l *Lane) discordIn(over bool) error {
 		acked, seen := p.acked.Load(), p.seen
 		ok, err := p.look(link)
 		if err != nil {
-			var corrupt corruptError
-			if errors.As(err, &corrupt) {
+			if _, ok := errors.AsType[corruptError](err); ok {
 				return &corruptLinkError{Replica: r, Err: err}
 			}
 			p.deaf.err = err

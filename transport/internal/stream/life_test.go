@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -143,21 +144,21 @@ func TestManyLanes(t *testing.T) {
 	}
 	all.Wait()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		left := ""
+		var left strings.Builder
 		for r, e := range eps {
 			n := e.(*Lane).node
 			n.mu.Lock()
 			if len(n.lanes) != 1 || len(n.early) != 0 {
-				left += fmt.Sprintf("replica %d has %d lanes, and %d entries of lanes that are not open; ", r, len(n.lanes),
+				fmt.Fprintf(&left, "replica %d has %d lanes, and %d entries of lanes that are not open; ", r, len(n.lanes),
 					len(n.early))
 			}
 			n.mu.Unlock()
 		}
-		if left == "" {
+		if left.String() == "" {
 			break
 		}
 		if time.Now().After(until) {
-			t.Error(left)
+			t.Error(left.String())
 			break
 		}
 	}
