@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -165,9 +166,13 @@ func callerOf() Position {
 	}
 }
 
-// ofLibrary reports whether a function is of a library of this module: not of a test or an example. A closure of a
-// library's function that has been inlined is named after the function that it was inlined into, and has its own file.
+// ofLibrary reports whether a function is of a library: of this module, and not of a test or an example of it, or of an
+// iterator of the standard library, which calls the body of a loop. A closure of a library's function that has been
+// inlined is named after the function that it was inlined into, and has its own file.
 func ofLibrary(pkg, file string) bool {
+	if slices.Contains(iterators, pkg) {
+		return true
+	}
 	if rest, own := strings.CutPrefix(file, ownFiles); own && !strings.HasSuffix(file, "_test.go") {
 		for _, dir := range adding {
 			if strings.HasPrefix(rest, dir) {
@@ -184,6 +189,9 @@ var (
 	ownModule  = strings.TrimSuffix(ownPackage, "ir")
 	ownFiles   = directoryOfModule()
 )
+
+// iterators are the packages of the standard library over whose functions this module and its users range.
+var iterators = []string{"iter", "maps", "slices", "strings", "bytes"}
 
 // adding are the directories of this module whose packages add operations. A program that lies elsewhere in a clone of
 // it is its user's own.
