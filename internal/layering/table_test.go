@@ -89,8 +89,12 @@ func table() []row {
 		},
 		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
-		{pkg: "transport/inproc", imports: []string{"transport", "transport/internal/calls", "internal/machine"}, modules: []string{xsys}},
+		{
+			pkg: "transport/inproc", modules: []string{xsys},
+			imports: []string{"transport", "transport/internal/calls", "transport/internal/meeting", "internal/machine"},
+		},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
+		{pkg: "transport/internal/meeting", imports: []string{"transport"}},
 		{
 			pkg: "transport/internal/stream", imports: []string{"transport", "transport/internal/calls"},
 			modules: []string{xsys},

@@ -142,9 +142,9 @@ func (g *register) lookFrom(q *endpoint) {
 	g.look++
 	// A meeting at which somebody is missing.
 	if v := q.visit; v != nil {
-		g.cost += len(v.members)
-		for place, r := range v.members {
-			if g.members[r] != nil && !v.present(place) {
+		g.cost += len(v.Members)
+		for place, r := range v.Members {
+			if g.members[r] != nil && !v.Present(place) {
 				g.add(r, -1)
 			}
 		}

@@ -151,15 +151,13 @@ func (w *world) begin(e *endpoint, a act) {
 	if err != nil {
 		panic(err)
 	}
-	v.stage = syncing
-	v.number++
-	v.seats[v.place].synced.Store(v.number)
+	v.Arrive()
 }
 
 // finish goes on with what an endpoint is doing, and reports whether that is done.
 func (w *world) finish(t testing.TB, e *endpoint) bool {
 	if e.visit != nil {
-		if !e.visit.met() {
+		if !e.visit.Met() {
 			return false
 		}
 		e.dismiss()
@@ -243,8 +241,8 @@ func (w *world) allEdges() [][]edge {
 			}
 		}
 		if v := m.visit; v != nil {
-			for place, r := range v.members {
-				if !v.present(place) {
+			for place, r := range v.Members {
+				if !v.Present(place) {
 					add(r, -1)
 				}
 			}

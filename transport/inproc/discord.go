@@ -2,13 +2,15 @@ package inproc
 
 import (
 	"errors"
+	"slices"
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/calls"
+	"gogcl.dev/transport/internal/meeting"
 )
 
-// A Broadcast that does not wait tells its root nothing of the others, and leaves a notice by which they can tell that
-// the root is in another call than they are. This file looks for such notices, where a wait has turned out to be long.
+// What shows that a replica is in another call than this one: a broadcast, for which nobody waits, or what it has done
+// before it left. Package meeting compares broadcasts.
 
 // discordant returns an error if a member has made a broadcast that shows it to be in another call than the endpoint,
 // which waits in its own.
@@ -16,7 +18,7 @@ func (e *endpoint) discordant() error {
 	var mismatch *transport.MismatchError
 	switch {
 	case e.visit != nil:
-		mismatch = e.ahead(e.visit)
+		mismatch = e.visit.Ahead()
 	case e.overdue:
 		mismatch = e.elsewhere()
 	}
@@ -26,53 +28,20 @@ func (e *endpoint) discordant() error {
 	return e.fail(&transport.Transfer{Peer: mismatch.Peer, Kind: transport.Recv}, mismatch)
 }
 
-// ahead finds a broadcast of a peer which this endpoint goes without, or in place of which it made another one. It
-// changes nothing.
-func (e *endpoint) ahead(v *visit) *transport.MismatchError {
-	number := v.broadcasts
-	switch v.stage {
-	case announcing:
-		number++
-	case taking:
-	default:
-		return nil
-	}
-	for i, s := range v.seats {
-		n := s.queue.at(number)
-		switch {
-		case i == v.place || n.number.Load() != number:
-		case v.stage == announcing && v.present(i): // it has met, and gone on; looked for after the notice
-		case v.stage == taking && n.call == e.call:
-		default:
-			return e.mismatch(v.members[i], n.call)
-		}
-	}
-	return nil
-}
-
 // elsewhere finds, in the group of the call in progress by messages, a broadcast of a peer that is another call of the
 // same number.
 func (e *endpoint) elsewhere() *transport.MismatchError {
 	e.lane.nw.mu.Lock()
-	m := e.lane.meetings[e.call.Group]
+	t := e.lane.tables[e.call.Group]
 	e.lane.nw.mu.Unlock()
-	if m == nil {
+	if t == nil {
 		return nil
 	}
-	number := uint64(1)
+	var own *meeting.Visit
 	if v := e.visits[e.call.Group]; v != nil {
-		number = v.broadcasts + 1
+		own = &v.Visit
 	}
-	for i, s := range m.seats {
-		r := m.members[i]
-		if r == e.rank {
-			continue
-		}
-		if n := s.queue.at(number); n.number.Load() == number && n.call.Seq == e.call.Seq && !n.call.Same(e.call) {
-			return e.mismatch(r, n.call)
-		}
-	}
-	return nil
+	return t.Elsewhere(own, e.rank, &e.call)
 }
 
 // unpaired is a desertion, or the mismatch that is behind it: the replica that has left has gone through this very
@@ -92,7 +61,7 @@ func (e *endpoint) unpaired(t *transport.Transfer, desertion error) error {
 // anybody does, which may be what it has left after.
 func (e *endpoint) desertion(peer int) error {
 	if e.visit != nil {
-		if mismatch := e.ahead(e.visit); mismatch != nil {
+		if mismatch := e.visit.Ahead(); mismatch != nil {
 			return mismatch
 		}
 	} else if mismatch := e.elsewhere(); mismatch != nil {
@@ -111,36 +80,16 @@ func (e *endpoint) discord(peer int) *transport.MismatchError {
 		return nil
 	}
 	if e.called {
-		if theirs := left.instead(&e.call); theirs != nil {
-			return e.mismatch(peer, *theirs)
+		if theirs := left.Instead(&e.call); theirs != nil {
+			return &transport.MismatchError{Replica: e.rank, Peer: peer, Mine: e.call, Theirs: *theirs}
 		}
 	}
 	for _, v := range e.visits {
-		for i, s := range v.seats {
-			if v.members[i] != peer {
-				continue
-			}
-			own := v.seats[v.place].queue
-			for k := range own.notices {
-				mine, theirs := &own.notices[k], &s.queue.notices[k]
-				number := mine.number.Load()
-				if number == 0 {
-					continue
-				}
-				other := left.instead(&mine.call)
-				if theirs.number.Load() == number && theirs.call != mine.call {
-					other = &theirs.call
-				}
-				if other != nil {
-					return &transport.MismatchError{Replica: e.rank, Peer: peer, Mine: mine.call, Theirs: *other}
-				}
+		if place := slices.Index(v.Members, peer); place >= 0 {
+			if mismatch := v.Discord(place); mismatch != nil {
+				return mismatch
 			}
 		}
 	}
 	return nil
-}
-
-// mismatch is that of the call in progress with a peer's.
-func (e *endpoint) mismatch(peer int, theirs transport.Call) *transport.MismatchError {
-	return &transport.MismatchError{Replica: e.rank, Peer: peer, Mine: e.call, Theirs: theirs}
 }

@@ -98,8 +98,8 @@ type parting struct {
 	sent   calls.History
 }
 
-// instead is the call that a replica has made in place of another, as far as its parting tells, or nil.
-func (p *parting) instead(of *transport.Call) *transport.Call {
+// Instead implements meeting.Parting.
+func (p *parting) Instead(of *transport.Call) *transport.Call {
 	differs := func(c *transport.Call) bool { return c.Group == of.Group && c.Seq == of.Seq && !c.Same(*of) }
 	if p.called && differs(&p.call) {
 		return &p.call

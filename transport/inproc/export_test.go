@@ -30,18 +30,11 @@ func NewSpacious(n int) ([]transport.Endpoint, error) {
 	return eps, err
 }
 
-// MeetingSizes returns the sizes of what the members of a meeting have.
-func MeetingSizes() (n, s, v uintptr) {
-	return unsafe.Sizeof(notice{}), unsafe.Sizeof(seat{}), unsafe.Sizeof(visit{})
-}
+// VisitSize is the size of what a member of a meeting has for itself.
+func VisitSize() uintptr { return unsafe.Sizeof(visit{}) }
 
-var lastSeat *seat // so that it is not on the stack
-
-// NewSeat returns the address of a new seat.
-func NewSeat() uintptr {
-	lastSeat = new(seat)
-	return uintptr(unsafe.Pointer(lastSeat))
-}
+// ShownSize is the size of what a member has laid open.
+func ShownSize() uintptr { return unsafe.Sizeof(shown{}) }
 
 // NewFlickering is NewSpacious where the processors are now crowded and now not, until all endpoints are closed or the
 // context is done. wait waits for the goroutine that sees to that.
@@ -71,4 +64,4 @@ func Crowd(e transport.Endpoint) {
 }
 
 // LooksForItself reports whether e will look for all others at its next meeting with the members that it met last.
-func LooksForItself(e transport.Endpoint) bool { return e.(*endpoint).last.nextSpread }
+func LooksForItself(e transport.Endpoint) bool { return e.(*endpoint).last.NextSpread() }

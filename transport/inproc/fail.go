@@ -40,7 +40,8 @@ func (e *endpoint) interrupted() error {
 		return e.fail(e.unfinished(), err)
 	}
 	if e.lane.closed.Load() > 0 && e.visit != nil {
-		if r := e.missing(e.visit); r >= 0 {
+		if place := e.visit.Missing(); place >= 0 {
+			r := e.visit.Members[place]
 			return e.fail(&transport.Transfer{Peer: r, Kind: transport.Recv}, e.desertion(r))
 		}
 		return nil
@@ -102,7 +103,8 @@ func (e *endpoint) fail(t *transport.Transfer, err error) error {
 	e.release(refused)
 	e.retract()
 	if e.visit != nil {
-		e.visit.vacate()
+		e.visit.Vacate()
+		e.visit.Show(transport.Memory{})
 	}
 	switch {
 	case aborted.Cause == error(where):

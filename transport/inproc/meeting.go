@@ -4,108 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/meeting"
 )
 
-// smallLimit is the greatest message that is copied for the others to read instead of being read where it lies.
-const smallLimit = 4 << 10
-
-// inlineLimit is the size of a message that lies in the notice itself.
-const inlineLimit = 8
-
-// meeting is where the members of a group meet on one lane. Its barriers have numbers, counted by each member for
-// itself. Where every member can have a processor, each looks at all the others' seats; else the last to arrive looks
-// for all, and the others wait for its word.
-type meeting struct {
-	members  []int
-	spacious bool // every member can have a processor
-	limit    int  // of a visit's spins
-	// each on lines of its own: Go puts a header before an array that has pointers and more than 512 bytes
-	seats []*seat
-
-	_     [64]byte
-	count atomic.Int32 // who has arrived at the barrier in progress
-	_     [60]byte
-	done  atomic.Uint64 // the barriers that are complete
-	_     [56]byte
-	next  atomic.Int64 // of a Share: the piece that nobody has taken
-	_     [56]byte
-	left  atomic.Int64 // of a Share: how many pieces are not done
-	_     [56]byte
-
-	// By operation, in turn; written by the last to arrive before it says that the barrier is complete.
-	combined [2][]byte // results for all
-	combines [2]bool   // whether there is one
-	spreads  [2]bool   // what becomes of visit.nextSpread
+// table is where the members of a group meet on one lane.
+type table struct {
+	*meeting.Table
+	shown []shown // by place
+	limit int     // of a visit's spins
 }
 
-// seat is a member's place. Only the member writes.
-type seat struct {
-	notices [2]notice // by operation, in turn: nobody writes one that another may still read
-	synced  atomic.Uint64
-	inside  atomic.Bool // the member may touch the others' memory
-	_       [64 - 12]byte
-	memory  transport.Memory
-	boards  [2][]byte // small messages, by operation, in turn
-	queue   *queue
-	_       [64 - (5*24+2*24+8)%64]byte
+// shown is the memory that a member has laid open, on lines of its own. Only the member writes.
+type shown struct {
+	transport.Memory
+	_ [128 - 120]byte
 }
 
-// notice is what a member says when it arrives. It fills a cache line.
-type notice struct {
-	number atomic.Uint64 // the stamp of the barrier, or in a queue the number of the Broadcast
-	call   transport.Call
-	inline [inlineLimit]byte
-}
-
-// stage is what a visit waits for.
-type stage uint8
-
-const (
-	announcing stage = iota // all at the first barrier of a Share or Gather
-	syncing                 // all at any other barrier
-	sharing                 // all pieces to be done
-	taking                  // a message of Broadcast
-	catching                // all to have come near in the queue
-)
-
-// stamp is the number of a barrier with one bit behind it: whether the member that arrives there holds the processors
-// to be crowded.
-func stamp(number uint64, crowded bool) uint64 {
-	number <<= 1
-	if crowded {
-		number |= 1
-	}
-	return number
-}
-
-// crowdedAt is the bit of a stamp.
-func crowdedAt(stamp uint64) bool { return stamp&1 != 0 }
-
-// visit is a member's own view of a meeting.
+// visit is a member's own view of a meeting, and its host there.
 type visit struct {
-	*meeting
-	given      []int // the members as the caller gave them
-	place      int
-	number     uint64 // of the barrier it is at, or was at last
-	operations uint64 // how many times it has shared or gathered
-	broadcasts uint64 // how many times it has broadcast
-	history    uint64 // of their roots
-	awaited    uint64 // taking, catching: the broadcast
-	spins      int    // how often to look before parking, and
-	yields     int    // how often to let others run
-	from       int    // taking: the place
-	views      []transport.Memory
-	all        [][]byte
-	stage      stage
-	spread     bool     // in the operation in progress all look for themselves
-	nextSpread bool     // in the next operation they do; the same at all members
-	viewed     bool     // views hold the members' memory
-	_          [36]byte // three lines in all
+	meeting.Visit
+	e      *endpoint
+	table  *table
+	given  []int    // the members as the caller gave them
+	spins  int      // how often to look before parking, and
+	yields int      // how often to let others run
+	_      [48]byte // four lines in all
 }
 
 var errCrash = errors.New("a Combiner or a Worker panicked or ended its goroutine")
@@ -134,28 +60,20 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	l := e.lane
 	l.nw.mu.Lock()
 	defer l.nw.mu.Unlock()
-	n := len(members)
-	m := l.meetings[group]
-	if m == nil {
-		m = &meeting{
-			members: slices.Clone(members), spacious: l.nw.spacious, limit: l.nw.spins, seats: make([]*seat, n)}
-		for i := range m.seats {
-			m.seats[i] = &seat{boards: [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}, queue: new(queue)}
+	t := l.tables[group]
+	if t == nil {
+		t = &table{
+			Table: meeting.NewTable(members, l.nw.spacious), shown: make([]shown, len(members)), limit: l.nw.spins}
+		if l.tables == nil {
+			l.tables = map[uint64]*table{}
 		}
-		m.combined = [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}
-		if l.meetings == nil {
-			l.meetings = map[uint64]*meeting{}
-		}
-		l.meetings[group] = m
+		l.tables[group] = t
 	}
-	if !slices.Equal(m.members, members) {
+	if !slices.Equal(t.Members, members) {
 		return nil
 	}
-	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
-	v := &visit{
-		meeting: m, given: members, nextSpread: m.spacious, spins: l.nw.spins, place: slices.Index(members, e.rank),
-		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
-	}
+	v := &visit{e: e, table: t, given: members, spins: l.nw.spins}
+	v.Init(t.Table, slices.Index(members, e.rank), v)
 	if e.visits == nil {
 		e.visits = map[uint64]*visit{}
 	}
@@ -179,7 +97,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 	v := e.last
 	if v == nil || call.Group != e.lastGroup || !same(v.given, members) {
 		v = e.visits[call.Group]
-		if v == nil || !slices.Equal(v.members, members) {
+		if v == nil || !slices.Equal(v.Members, members) {
 			if err := e.checkMembers(members); err != nil {
 				e.busy.Unlock()
 				return nil, err
@@ -200,8 +118,8 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		e.dismiss()
 		return nil, err
 	}
-	e.call.Digest ^= v.history
-	v.spread, v.yields = v.nextSpread, meetYields
+	v.Begin(&e.call)
+	v.yields = meetYields
 	e.visit = v
 	return v, nil
 }
@@ -213,27 +131,126 @@ func (e *endpoint) dismiss() {
 }
 
 // SmallLimit implements transport.Boards.
-func (e *endpoint) SmallLimit() int { return smallLimit }
+func (e *endpoint) SmallLimit() int { return meeting.SmallLimit }
 
-// vacate is part of fail: it returns when no member can touch this one's memory any more. The network is aborted, so
-// nobody goes inside again, and those who are leave after the piece that they are at.
-func (v *visit) vacate() {
-	own := v.seats[v.place]
-	own.inside.Store(false)
-	for _, s := range v.seats {
-		for s.inside.Load() {
-			runtime.Gosched()
-		}
+// Reaches implements transport.PeerMemory and transport.Boards.
+func (e *endpoint) Reaches(members []int) bool { return true }
+
+// Gather implements transport.Boards.
+func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int,
+	c transport.Combiner) ([][]byte, []byte, error) {
+	if err := meeting.CheckGather(mine, size); err != nil {
+		return nil, nil, err
 	}
-	own.memory = transport.Memory{}
+	v, err := e.visiting(ctx, &call, members)
+	if err != nil {
+		return nil, nil, err
+	}
+	settled := false
+	defer func() {
+		if !settled { // a Combiner panicked or ended its goroutine
+			e.fail(nil, errCrash)
+		}
+		e.dismiss()
+	}()
+	v.yields = gatherYields
+	all, combined, err := v.Visit.Gather(mine, size, c)
+	settled = true
+	return all, combined, err
 }
 
-// missing is the first member that has not arrived and never will, being closed, or -1.
-func (e *endpoint) missing(v *visit) int {
-	for i, r := range v.members {
-		if e.lane.eps[r].left.Load() != nil && !v.present(i) {
-			return r
+// Broadcast implements transport.Boards.
+func (e *endpoint) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
+	if err := meeting.CheckBroadcast(members, root, buf); err != nil {
+		return err
+	}
+	v, err := e.visiting(ctx, &call, members)
+	if err != nil {
+		return err
+	}
+	defer e.dismiss()
+	return v.Visit.Broadcast(root, buf)
+}
+
+// Share implements transport.PeerMemory.
+func (e *endpoint) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
+	w transport.Worker) error {
+	if err := meeting.CheckRounds(members, rounds, w); err != nil {
+		return err
+	}
+	v, err := e.visiting(ctx, &call, members)
+	if err != nil {
+		return err
+	}
+	settled := false
+	defer func() {
+		if !settled { // a Worker panicked or ended its goroutine
+			e.fail(nil, errCrash)
+		}
+		v.Forget()
+		e.dismiss()
+	}()
+	err = v.Visit.Share(mine, rounds, w)
+	settled = true
+	return err
+}
+
+// Ring implements meeting.Host.
+func (v *visit) Ring() {
+	for i, r := range v.Members {
+		if i != v.Place {
+			v.e.lane.eps[r].rouseFrom(&assembly, byEvent)
 		}
 	}
-	return -1
+}
+
+// Proclaim implements meeting.Host. Nobody else would wake those in other calls.
+func (v *visit) Proclaim() {
+	for i, r := range v.Members {
+		if other := v.e.lane.eps[r]; i != v.Place && other.waiting.Load() != nil {
+			if !other.rouseFrom(&assembly, byEvent) && other.park.Load() == 0 {
+				other.rouse(byEvent)
+			}
+		}
+	}
+}
+
+// Interruption implements meeting.Host.
+func (v *visit) Interruption() error { return v.e.interruption() }
+
+// Fail implements meeting.Host.
+func (v *visit) Fail(err error) error { return v.e.fail(nil, err) }
+
+// Deserted implements meeting.Host.
+func (v *visit) Deserted() error {
+	if v.e.lane.closed.Load() == 0 {
+		return nil
+	}
+	for _, r := range v.Members {
+		if v.e.lane.eps[r].closed.Load() {
+			return v.e.fail(&transport.Transfer{Peer: r, Kind: transport.Send}, v.e.desertion(r))
+		}
+	}
+	return nil
+}
+
+// Left implements meeting.Host.
+func (v *visit) Left(place int) meeting.Parting {
+	if left := v.e.lane.eps[v.Members[place]].left.Load(); left != nil {
+		return left
+	}
+	return nil
+}
+
+// Crowded implements meeting.Host.
+func (v *visit) Crowded() bool { return v.e.lane.nw.crowd.is() }
+
+// Show implements meeting.Host.
+func (v *visit) Show(mine transport.Memory) { v.table.shown[v.Place].Memory = mine }
+
+// Views implements meeting.Host.
+func (v *visit) Views(views []transport.Memory) {
+	for i := range views {
+		views[i] = v.table.shown[i].Memory
+	}
 }

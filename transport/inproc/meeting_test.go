@@ -128,19 +128,13 @@ func (c *choosy) Dup(ctx context.Context) (transport.Endpoint, error) {
 	return &choosy{memory: d.(memory)}, nil
 }
 
-// A notice fills a cache line and starts at one, and no two members' views share one.
-func TestSeatLayout(t *testing.T) {
+// No two members' views share a cache line, nor what they have laid open.
+func TestVisitLayout(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("laid out for 64 bits")
 	}
-	notice, seat, visit := inproc.MeetingSizes()
-	if notice != 64 || seat%64 != 0 || seat > 512 || visit%64 != 0 {
-		t.Errorf("a notice has %d bytes, a seat %d, a visit %d", notice, seat, visit)
-	}
-	for range 100 {
-		if at := inproc.NewSeat(); at%64 != 0 {
-			t.Fatalf("a seat at %#x", at)
-		}
+	if visit, shown := inproc.VisitSize(), inproc.ShownSize(); visit%64 != 0 || shown%64 != 0 {
+		t.Errorf("a visit has %d bytes, what is shown %d", visit, shown)
 	}
 }
 

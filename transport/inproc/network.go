@@ -73,10 +73,10 @@ type lane struct {
 	children map[int]*lane // made by Dup, by its number, until every replica has its end
 	taken    int           // how many replicas have their end of this lane
 
-	meetings map[uint64]*meeting // by group
-	blocked  register
-	waiters  int // how many of eps the last patrol saw parked
-	turn     int // which of eps the next patrol looks at first
+	tables  map[uint64]*table // by group
+	blocked register
+	waiters int // how many of eps the last patrol saw parked
+	turn    int // which of eps the next patrol looks at first
 }
 
 // open makes a lane. Where a replica's end of the parent is closed it is born closed. The caller holds nw.mu.

@@ -191,7 +191,7 @@ func TestHistory(t *testing.T) {
 		{transport.Call{Group: 8, Seq: 2*historyLength + 1, Collective: 2}, true},
 		{transport.Call{Group: 9, Seq: 3, Collective: 2}, false},
 	} {
-		if theirs := p.instead(&c.call); (theirs != nil) != c.differ {
+		if theirs := p.Instead(&c.call); (theirs != nil) != c.differ {
 			t.Errorf("in place of %+v: %+v", c.call, theirs)
 		}
 	}

@@ -22,7 +22,7 @@ func (nw *network) linger(rank int, lanes []*lane) {
 		e := l.eps[rank]
 		e.busy.Lock()
 		for _, v := range e.visits {
-			over := func() bool { return nw.aborted.Load() != nil || expired.Load() || e.heard(v) }
+			over := func() bool { return nw.aborted.Load() != nil || expired.Load() || v.Heard() }
 			for !over() {
 				if timer == nil {
 					timer = time.AfterFunc(settleTime, func() {
@@ -41,17 +41,6 @@ func (nw *network) linger(rank int, lanes []*lane) {
 	if timer != nil {
 		timer.Stop()
 	}
-}
-
-// heard reports whether all other members have come to the last broadcast, or will come to nothing any more.
-func (e *endpoint) heard(v *visit) bool {
-	for i, s := range v.seats {
-		if i != v.place && e.lane.eps[v.members[i]].left.Load() == nil &&
-			s.queue.at(v.broadcasts).number.Load() < v.broadcasts {
-			return false
-		}
-	}
-	return true
 }
 
 // untold is the abort of a network on which replicas disagree, if no call of the replica has told of it, or nil.
@@ -74,7 +63,8 @@ func (e *endpoint) settle() error {
 		return nil
 	}
 	for _, v := range e.visits {
-		if err := e.unmatched(v); err != nil {
+		discord := func(place int) *transport.MismatchError { return e.discord(v.Members[place]) }
+		if err := v.Unmatched(discord); err != nil {
 			return err
 		}
 	}
@@ -85,37 +75,11 @@ func (e *endpoint) settle() error {
 func (e *endpoint) unvisited() error {
 	e.lane.nw.mu.Lock()
 	defer e.lane.nw.mu.Unlock()
-	for group, m := range e.lane.meetings {
-		if e.visits[group] != nil || !slices.Contains(m.members, e.rank) {
-			continue
-		}
-		for i, s := range m.seats {
-			if first := s.queue.at(1); first.number.Load() == 1 {
-				return &transport.UnmatchedError{Replica: e.rank, Peer: m.members[i], Theirs: first.call}
+	for group, t := range e.lane.tables {
+		if e.visits[group] == nil && slices.Contains(t.Members, e.rank) {
+			if err := t.Unvisited(e.rank); err != nil {
+				return err
 			}
-		}
-	}
-	return nil
-}
-
-// unmatched compares the last broadcast of a group with what the other members have come to.
-func (e *endpoint) unmatched(v *visit) error {
-	last := v.broadcasts
-	own := v.seats[v.place].queue.at(last)
-	for i, s := range v.seats {
-		theirs := s.queue.at(last)
-		left := e.lane.eps[v.members[i]].left.Load() // looked at first: who has left has taken all that it ever will
-		switch number := theirs.number.Load(); {
-		case i == v.place:
-		case s.queue.at(last+1).number.Load() == last+1:
-			return &transport.UnmatchedError{Replica: e.rank, Peer: v.members[i], Theirs: s.queue.at(last + 1).call}
-		case number < last && left != nil:
-			if mismatch := e.discord(v.members[i]); mismatch != nil {
-				return mismatch
-			}
-			return &transport.ClosedError{Replica: v.members[i]}
-		case number == last && last > 0 && theirs.call != own.call:
-			return &transport.MismatchError{Replica: e.rank, Peer: v.members[i], Mine: own.call, Theirs: theirs.call}
 		}
 	}
 	return nil

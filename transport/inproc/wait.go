@@ -79,7 +79,7 @@ func (e *endpoint) sleep() error {
 // ready reports whether run has something to do. It changes nothing that a bystander looks at.
 func (e *endpoint) ready() bool {
 	if v := e.visit; v != nil {
-		return v.met() || e.interruption() != nil || e.lane.closed.Load() > 0 && e.missing(v) >= 0 || e.ahead(v) != nil
+		return v.Met() || e.interruption() != nil || e.lane.closed.Load() > 0 && v.Missing() >= 0 || v.Ahead() != nil
 	}
 	for _, c := range e.chains {
 		if s := e.sight(c.at); s != nil && s.state.Load() == posted {

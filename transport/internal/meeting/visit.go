@@ -1,0 +1,258 @@
+package meeting
+
+import (
+	"runtime"
+
+	"gogcl.dev/transport"
+)
+
+// Host is what a transport does for one member of a meeting, on whose goroutine all of it is called. Members are known
+// by their places at the table.
+type Host interface {
+	// Wait returns when Visit.Met, or fails the call.
+	Wait() error
+
+	// Ring wakes the members that sleep at this meeting. Proclaim also wakes those that have long slept in other calls,
+	// to whom a broadcast may show that they are in the wrong one.
+	Ring()
+	Proclaim()
+
+	// Interruption says why the member must stop, or nil: an abort, its own context, or that it is closed. It sees an
+	// abort before whoever has made it looks for members inside.
+	Interruption() error
+
+	// Fail ends the call with an error of the member's own, and returns what the call returns.
+	Fail(err error) error
+
+	// Deserted is asked by a root, which waits for nobody. It fails the call if a member has left.
+	Deserted() error
+
+	// Left is what a member has done that has left, or nil if it has not.
+	Left(place int) Parting
+
+	// Crowded reports whether other programs want the processors.
+	Crowded() bool
+
+	// Show lays the member's memory open. Views finds what all members have laid open, by their places.
+	Show(mine transport.Memory)
+	Views(views []transport.Memory)
+}
+
+// Parting is what a member that has left has done.
+type Parting interface {
+	// Instead is the call that it has made in place of another, as far as is known, or nil.
+	Instead(of *transport.Call) *transport.Call
+}
+
+// stage is what a visit waits for.
+type stage uint8
+
+const (
+	announcing stage = iota // all at the first barrier of a Share or Gather
+	syncing                 // all at any other barrier
+	sharing                 // all pieces to be done
+	taking                  // a message of Broadcast
+	catching                // all to have come near in the queue
+)
+
+// Visit is a member's own view of a meeting. Between Begin and the end of its operation it belongs to the goroutine of
+// the call; bystanders may ask Present while that one waits.
+type Visit struct {
+	*Table
+	host       Host
+	own        *Seat
+	call       *transport.Call // the one in progress
+	Place      int
+	number     uint64 // of the barrier it is at, or was at last
+	operations uint64 // how many times it has shared or gathered
+	broadcasts uint64 // how many times it has broadcast
+	history    uint64 // of their roots
+	awaited    uint64 // taking, catching: the broadcast
+	from       int    // taking: the place
+	views      []transport.Memory
+	all        [][]byte
+	stage      stage
+	spread     bool // in the operation in progress all look for themselves
+	nextSpread bool // in the next operation they do; the same at all members
+	viewed     bool // views hold the members' memory
+}
+
+// Init makes v the view of the member at a place.
+func (v *Visit) Init(t *Table, place int, host Host) {
+	n := len(t.Members)
+	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
+	*v = Visit{
+		Table: t, host: host, own: t.seats[place], Place: place, nextSpread: t.Spacious,
+		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
+	}
+}
+
+// Begin makes ready for an operation in a call, which is the member's until the operation has ended. The history of
+// roots goes into the call's digest.
+func (v *Visit) Begin(call *transport.Call) {
+	call.Digest ^= v.history
+	v.call, v.spread = call, v.nextSpread
+}
+
+// Spread reports whether in the operation in progress every member looks for itself, since it can have a processor.
+func (v *Visit) Spread() bool { return v.spread }
+
+// NextSpread is Spread in the next operation.
+func (v *Visit) NextSpread() bool { return v.nextSpread }
+
+// announce is the first barrier of an operation, at which the calls are compared. With a Combiner the last to arrive
+// may combine what was gathered; before a Share it sets out the pieces.
+func (v *Visit) announce(c transport.Combiner, pieces int) error {
+	v.stage = announcing
+	v.number++
+	turn := v.operations % 2
+	n := &v.own.notices[turn]
+	n.call = *v.call
+	v.spread = v.nextSpread
+	n.number.Store(stamp(v.number, v.host.Crowded()))
+	if v.spread {
+		return v.meetSpread()
+	}
+	h := v.hall
+	if int(h.count.Add(1)) < len(v.seats) {
+		if err := v.host.Wait(); err != nil {
+			return err
+		}
+		v.nextSpread = h.spreads[turn]
+		return nil
+	}
+	if err := v.compare(); err != nil {
+		return err
+	}
+	h.spreads[turn] = v.nextSpread
+	if h.combines[turn] = c != nil; c != nil {
+		c.Combine(h.combined[turn][:len(v.all[0])], v.all)
+	}
+	h.next.Store(0)
+	h.left.Store(int64(pieces))
+	v.complete()
+	return nil
+}
+
+// synchronise is any other barrier.
+func (v *Visit) synchronise() error {
+	if err := v.host.Interruption(); err != nil {
+		return v.host.Fail(err)
+	}
+	v.Arrive()
+	if v.spread {
+		return v.meetSpread()
+	}
+	if int(v.hall.count.Add(1)) < len(v.seats) {
+		return v.host.Wait()
+	}
+	v.complete()
+	return nil
+}
+
+// Arrive says that the member is at the next barrier after the first of an operation, and does not wait.
+func (v *Visit) Arrive() {
+	v.stage = syncing
+	v.number++
+	v.own.synced.Store(v.number)
+}
+
+// complete gives the word that all have arrived.
+func (v *Visit) complete() {
+	v.hall.count.Store(0)
+	v.hall.done.Store(v.number)
+	v.host.Ring()
+}
+
+// meetSpread ends a barrier at which everyone looks for itself.
+func (v *Visit) meetSpread() error {
+	if v.Met() { // as seen by the last to arrive, and perhaps by others
+		v.host.Ring()
+	} else if err := v.host.Wait(); err != nil {
+		return err
+	}
+	if v.stage == announcing {
+		return v.compare()
+	}
+	return nil
+}
+
+// compare checks that all who have met are in the same call, and finds how they will meet next: as soon as one of them
+// holds the processors to be crowded, all do.
+func (v *Visit) compare() error {
+	crowded := false
+	for i, s := range v.seats {
+		n := &s.notices[v.operations%2]
+		if i != v.Place && n.call != *v.call {
+			return v.disagree(i, n.call)
+		}
+		crowded = crowded || crowdedAt(n.number.Load())
+	}
+	v.nextSpread = v.Spacious && !crowded
+	return nil
+}
+
+// disagree ends an operation with a member that is in another call.
+func (v *Visit) disagree(place int, theirs transport.Call) error {
+	return v.host.Fail(v.mismatch(place, theirs))
+}
+
+// mismatch is that of the call in progress with a member's.
+func (v *Visit) mismatch(place int, theirs transport.Call) *transport.MismatchError {
+	return &transport.MismatchError{Replica: v.Members[v.Place], Peer: v.Members[place], Mine: *v.call, Theirs: theirs}
+}
+
+// Present reports whether v has no need to wait for the member at a place. A bystander may ask.
+func (v *Visit) Present(place int) bool {
+	s := v.seats[place]
+	switch v.stage {
+	case announcing:
+		return s.notices[v.operations%2].number.Load() >= stamp(v.number, false)
+	case syncing:
+		return s.synced.Load() >= v.number
+	case taking:
+		return place != v.from || s.at(v.awaited).number.Load() >= v.awaited
+	case catching:
+		return place == v.Place || s.at(v.awaited).number.Load() >= v.awaited
+	}
+	return v.hall.left.Load() == 0 || !s.inside.Load() // sharing: those inside have a piece, or look for one
+}
+
+// Met reports whether v has nothing to wait for.
+func (v *Visit) Met() bool {
+	switch {
+	case v.stage == taking:
+		return v.Present(v.from)
+	case v.stage == sharing:
+		return v.hall.left.Load() == 0
+	case v.stage != catching && !v.spread:
+		return v.hall.done.Load() >= v.number
+	}
+	for i := range v.seats {
+		if !v.Present(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// Missing is the place of the first member that has not arrived and never will, since it has left, or -1.
+func (v *Visit) Missing() int {
+	for i := range v.seats {
+		if v.host.Left(i) != nil && !v.Present(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Vacate is for a member whose call has failed, after the abort: it returns when no member can touch this one's memory
+// any more. Nobody goes inside again, and those who are leave after the piece that they are at.
+func (v *Visit) Vacate() {
+	v.own.inside.Store(false)
+	for _, s := range v.seats {
+		for s.inside.Load() {
+			runtime.Gosched()
+		}
+	}
+}
