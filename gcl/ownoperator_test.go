@@ -134,11 +134,11 @@ func TestOwnOperatorRefusals(t *testing.T) {
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		data := []int64{1, 2, 3}
 		s := must(methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: n}))
-		own := must(methods.Named("pat"))
+		own := must(methods.Named("in_order"))
 		for want, err := range map[string]error{
 			"a schedule takes operands to commute, which those of the operator compose_of_int64 do not": gcl.Execute(ctx, c,
 				s, make([]int64, 3), data, op),
-			"the method pat does not do all-reduce of 3 ranks, which Options.Strict refuses": gcl.AllReduceInPlace(ctx,
+			"the method in_order does not do all-reduce of 3 ranks, which Options.Strict refuses": gcl.AllReduceInPlace(ctx,
 				withOptions(c, gcl.Options{Method: own, Strict: true}), data, op),
 			"operator compose_of_int64 takes int64 alone, not int32": gcl.AllReduceInPlace(ctx, c, []int32{1}, op),
 		} {
@@ -147,7 +147,10 @@ func TestOwnOperatorRefusals(t *testing.T) {
 			}
 		}
 		return gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Method: own}), data, op) // as by Auto
-	})
+	}, gcl.WithMethod("in_order", methods.GeneratorFunc(func(r methods.Request) (*schedule.Schedule, error) {
+		r.Method = methods.Direct // which folds in the order of the ranks
+		return methods.Build(r.Spec)
+	})))
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		err := gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Method: methods.Native}), make([]int64, n), op)
 		if want := "method native does not take an operator of the program's own"; err == nil ||
@@ -187,5 +190,36 @@ func TestOwnOperatorPanics(t *testing.T) {
 				t.Errorf("%+v, size %d: %v", o, size, err)
 			}
 		}
+	}
+}
+
+// TestOwnOperatorTogether: several operands share messages, by every method, packed and by messages of their own.
+func TestOwnOperatorTogether(t *testing.T) {
+	op := ownOperator[uint32]()
+	for n := 2; n <= 5; n++ {
+		sizes := []int{7, 0, 300, 20_000}
+		ins, wants := make([][][]uint32, len(sizes)), make([][][]uint32, len(sizes))
+		for i, size := range sizes {
+			ins[i] = inputs[uint32](op, n, size+i)
+			wants[i] = oracle.AllReduce(named(op), ins[i])
+		}
+		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+			for _, o := range bothWays() {
+				var mine [][]uint32
+				for i := range sizes {
+					mine = append(mine, ins[i][c.Rank()])
+				}
+				out, err := gcl.AllReduceMany(ctx, withOptions(c, o), mine, op)
+				if err != nil {
+					return err
+				}
+				for i := range out {
+					if err := check(fmt.Sprintf("%+v: operand %d", o, i), out[i], wants[i][c.Rank()]); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
 	}
 }
