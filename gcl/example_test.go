@@ -84,7 +84,6 @@ func ExampleAllReduceTo() {
 	// Output: [[2 1] [2 1]]
 }
 
-// Three elements do not divide into two shards of one length, so the last one is padded with zeros.
 func ExampleNewOperator() {
 	// The bits in which an odd number of replicas have a one.
 	xor, err := gcl.NewOperator("xor", func(dst, a, b []uint8) {
@@ -111,6 +110,7 @@ func ExampleNewOperator() {
 	// xor: [111 111]
 }
 
+// Three elements do not divide into two shards of one length, so the last one is padded with zeros.
 func ExampleReduceScatter() {
 	results := make([][]int32, 2)
 	err := gcl.Run(context.Background(), 2, func(ctx context.Context, c *gcl.Comm) (err error) {

@@ -109,7 +109,7 @@ func (c *Comm) checkGiven(k *call) (g *rounds.Given, total int, err error) {
 			"function of the collective, as AllReduce", k.operator)
 	case s.Again && !k.operator.again():
 		return nil, 0, fmt.Errorf("a contribution may count again by the schedule, which is wrong for the operator %v: "+
-			"want MIN, MAX, LOGICAL_AND or LOGICAL_OR", k.operator)
+			"want MIN, MAX, LOGICAL_AND, LOGICAL_OR, or one of NewOperator that is Idempotent", k.operator)
 	case c.options.Reproducible && s.Contract().Combines && !g.Report.RankOrder:
 		return nil, 0, fmt.Errorf("the schedule does not fold in the order of the ranks, as Options.Reproducible asks: %w",
 			errors.ErrUnsupported)

@@ -392,7 +392,7 @@ func TestExecuteErrors(t *testing.T) {
 		{wrong, f(4), f(4), gcl.Add, "the schedule does not prove: schedule: rank 1 ends with chunk 0 of ranks [0] as chunk 0 " +
 			"of the output, want chunk 0 of ranks [0 1]"},
 		{twice, f(4), f(4), gcl.Add, "a contribution may count again by the schedule, which is wrong for the operator ADD: want " +
-			"MIN, MAX, LOGICAL_AND or LOGICAL_OR"},
+			"MIN, MAX, LOGICAL_AND, LOGICAL_OR, or one of NewOperator"},
 		{empty, nil, nil, 0, "holds no chunk, so that its buffers do not say how long one is"},
 		{reduce, f(4), f(5), gcl.Add, "the destination has 4 elements, want 5"},
 		{barrier, nil, nil, 0, "a barrier has no operands: want Comm.Barrier"},

@@ -138,7 +138,7 @@ func TestOwnOperatorRefusals(t *testing.T) {
 		for want, err := range map[string]error{
 			"a schedule takes operands to commute, which those of the operator compose_of_int64 do not": gcl.Execute(ctx, c,
 				s, make([]int64, 3), data, op),
-			"the method in_order does not do all-reduce of 3 ranks, which Options.Strict refuses": gcl.AllReduceInPlace(ctx,
+			"not do all-reduce of 3 ranks by an operator that does not commute, which Options.Strict refuses": gcl.AllReduceInPlace(ctx,
 				withOptions(c, gcl.Options{Method: own, Strict: true}), data, op),
 			"operator compose_of_int64 takes int64 alone, not int32": gcl.AllReduceInPlace(ctx, c, []int32{1}, op),
 		} {

@@ -20,7 +20,7 @@ type strict Comm
 // connection is logged. w may be that of a phase of Hybrid. IPUs say nothing.
 func (s *strict) Skips(w *carry.Caller, a *job.Ask, byCounts bool) error {
 	c := (*Comm)(s)
-	what := warning{c.options.Method, a.Collective, byCounts}
+	what := warning{c.options.Method, a.Collective, byCounts, a.Reduction.InOrder}
 	if c.options.Strict {
 		return c.notDone(w, a, what)
 	}
@@ -28,7 +28,7 @@ func (s *strict) Skips(w *carry.Caller, a *job.Ask, byCounts bool) error {
 	if c.Rank() == 0 && warned != nil && !warned[what] {
 		warned[what] = true
 		slog.Warn("gcl: a call goes as by auto, since the method does not do it", "method", c.options.Method,
-			"collective", what.String(), "ranks", w.Size())
+			"collective", what.String()+what.operator(), "ranks", w.Size())
 	}
 	return nil
 }
@@ -38,6 +38,7 @@ type warning struct {
 	method     methods.Method
 	collective schedule.Collective
 	byCounts   bool
+	inOrder    bool // by an operator that does not commute
 }
 
 // String is what is not done.
@@ -46,6 +47,14 @@ func (w warning) String() string {
 		return w.collective.String() + " by counts"
 	}
 	return w.collective.String()
+}
+
+// operator says what is not done by which operators.
+func (w warning) operator() string {
+	if w.inOrder {
+		return " by an operator that does not commute"
+	}
+	return ""
 }
 
 // notDone is the error of a call that the method of the options does not do.
@@ -62,7 +71,7 @@ func (c *Comm) notDone(w *carry.Caller, a *job.Ask, what warning) error {
 	}
 	why := errors.ErrUnsupported
 	for _, m := range c.conn.ownMethods() {
-		if what.byCounts || m.method.InGallery() && m.method != c.options.Method && w.Size() > price.MostOffered {
+		if what.byCounts || what.inOrder || m.method.InGallery() && m.method != c.options.Method && w.Size() > price.MostOffered {
 			continue
 		}
 		switch _, err := w.Prove(m.prover, w.Spec(a, m.method, 0, false)); {
@@ -72,6 +81,6 @@ func (c *Comm) notDone(w *carry.Caller, a *job.Ask, what warning) error {
 			do = append(do, m.method.String())
 		}
 	}
-	return fmt.Errorf("the method %v does not do %s of %d ranks, which Options.Strict refuses: want one of %s: %w",
-		c.options.Method, what, w.Size(), strings.Join(do, ", "), why)
+	return fmt.Errorf("the method %v does not do %s of %d ranks%s, which Options.Strict refuses: want one of %s: %w",
+		c.options.Method, what, w.Size(), what.operator(), strings.Join(do, ", "), why)
 }

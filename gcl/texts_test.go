@@ -221,6 +221,7 @@ func (x *texts) mismatches() {
 	}{
 		{"another length", func(c *transport.Call) { c.Count = 1023 }},
 		{"another operator", func(c *transport.Call) { c.Operator = uint8(gcl.SquareAdd) }},
+		{"an operator of another program", func(c *transport.Call) { c.Operator = 0xff }},
 		{"another dtype", func(c *transport.Call) { c.DType = uint8(tensor.BF16) }},
 		{"another method", func(c *transport.Call) { c.Method = uint8(methods.Direct) }},
 		{"another collective", func(c *transport.Call) { c.Collective, c.Root = uint8(schedule.Broadcast), 2 }},

@@ -31,7 +31,7 @@
 // -overhead is what a message takes of its sender's processor, and once more of its receiver's.
 //
 // With -method all price has a line for each method at each size, with how many times as long as the best it takes. A
-// pipeline has the price of its best number of pieces, 1 to 64. Methods that do not do the collective among so many
+// pipeline has the price of the best of 1, 2, 4, ... and 64 pieces. Methods that do not do the collective among so many
 // ranks are named below, with the reason. -csv has no line of these.
 //
 // A schedule that moves data for nothing is right: check reports that as waste, and with -strict refuses it.

@@ -14,7 +14,7 @@ import (
 )
 
 // TestInstall installs the commands as a user does, by go install with a version, from a proxy of files. The module
-// must have no replace and no file that it lacks, and -mod=readonly a go.sum with everything.
+// must have no replace, and all files that its commands need.
 func TestInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("all that the commands import is compiled anew, since it lies in another place")

@@ -356,12 +356,13 @@ func (m *machine) cells(rank int, sp *Span) ([]cell, error) {
 		return r.output[at : at+sp.Count], nil
 	}
 	if sp.Slot >= len(r.slots) || len(r.slots[sp.Slot].cells) == 0 {
-		return nil, fmt.Errorf("nothing was put into slot %d", sp.Slot)
+		return nil, &chunkError{sp.First, true, fmt.Errorf("nothing was put into slot %d", sp.Slot)}
 	}
 	s := &r.slots[sp.Slot]
 	at := sp.First - s.base
 	if sp.Base != s.base || at+sp.Count > len(s.cells) {
-		return nil, fmt.Errorf("slot %d holds chunks %d to %d", sp.Slot, s.base, s.base+len(s.cells)-1)
+		return nil, &chunkError{sp.First, true,
+			fmt.Errorf("slot %d holds chunks %d to %d", sp.Slot, s.base, s.base+len(s.cells)-1)}
 	}
 	return s.cells[at : at+sp.Count], nil
 }

@@ -26,6 +26,11 @@ func builtFrom(t *testing.T, c Collective, ranks int, messages func(b *Builder))
 	return s
 }
 
+// builtProgram is a schedule of one chunk.
+func builtProgram(c Collective, size int, programs ...Program) *Schedule {
+	return &Schedule{Collective: c, Size: size, Chunks: 1, Programs: programs}
+}
+
 // TestWay has a schedule for each sentence that a way can end with.
 func TestWay(t *testing.T) {
 	t.Parallel()
@@ -59,6 +64,20 @@ func TestWay(t *testing.T) {
   round 0: 2 folds into 0 (S0[0]), 0 folds into 1
   round 1: 1 sends to 0
   the contribution of rank 2 is in S0[0] of rank 0 since round 0; nobody sends it on`},
+		{"a slot is sent too early", builtProgram(Broadcast, 3,
+			Program{{}, moves(send(In(0, 1), 1))},
+			Program{moves(send(Tmp(0, 0, 1), 2)), moves(recv(Tmp(0, 0, 1), 0)), then(move(Out(0, 1), Tmp(0, 0, 1)))},
+			Program{moves(recv(Out(0, 1), 1))}), `the way of chunk 0:
+  rank 1 first writes S0[0] in round 1, after the step that reads it`},
+		{"it does not go back", builtProgram(AllReduce, 3,
+			nil,
+			Program{moves(fold(Out(0, 1), In(0, 1), 2)), moves(send(Out(0, 1), 2))},
+			Program{moves(send(In(0, 1), 1)), moves(recv(Out(0, 1), 1))}), `the way of chunk 0:
+  round 0: 2 folds into 1
+  round 1: 1 sends to 2
+  nobody sends the contribution of rank 0 on
+  the contribution of rank 1 is in O0 of rank 2 since round 1; nobody sends it to rank 0
+  the contribution of rank 2 is in O0 of rank 1 since round 0; nobody sends it to rank 0`},
 		{"nobody sends", twoRanks(AllReduce, 1, nil, nil), `the way of chunk 0:
   nobody sends the contribution of rank 0 on
   nobody sends the contribution of rank 1 on`},

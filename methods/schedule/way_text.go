@@ -270,7 +270,7 @@ func (w *way) ofOutcome(rank, f int, want wants) (lines []string, round int) {
 			say = append(say, fmt.Sprintf("... and %s more", counted(len(missing)-i, "contribution")))
 			break
 		}
-		say = append(say, w.ofContribution(r, chunk, steps, overwritten))
+		say = append(say, w.ofContribution(r, rank, chunk, steps, overwritten))
 	}
 	if len(missing) == 0 { // it has some that are not wanted
 		for _, r := range w.m.terms.contributors(have) {
@@ -285,15 +285,19 @@ func (w *way) ofOutcome(rank, f int, want wants) (lines []string, round int) {
 	return tell(say...), round
 }
 
-// ofContribution says how far the contribution of a rank goes, and adds the steps that lead there.
-func (w *way) ofContribution(r, chunk int, steps map[int]bool, overwritten func(p int, at spot) string) string {
+// ofContribution says how far the contribution of rank r goes, which another rank lacks, and adds the steps that lead
+// there.
+func (w *way) ofContribution(r, lacks, chunk int, steps map[int]bool, overwritten func(p int, at spot) string) string {
 	for p := len(w.passages) - 1; p > 0; p-- {
 		x := &w.passages[p]
 		if !w.holds(x.value, r) || int(w.m.terms.at(x.value).chunk) != chunk || x.rank == r {
 			continue
 		}
 		w.leadsTo(p, steps)
-		ends := "; nobody sends it on"
+		ends := fmt.Sprintf("; nobody sends it to rank %d", lacks)
+		if x.rank == lacks {
+			ends = "; nobody sends it on"
+		}
 		if !w.stays(p) {
 			ends = ", " + overwritten(p, x.spot)
 		}
