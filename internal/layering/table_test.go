@@ -91,7 +91,9 @@ func table() []row {
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
 		{
 			pkg: "transport/inproc", modules: []string{xsys},
-			imports: []string{"transport", "transport/internal/calls", "transport/internal/meeting", "internal/machine"},
+			imports: []string{
+				"transport", "transport/internal/calls", "transport/internal/meeting", "internal/machine",
+			},
 		},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
 		{pkg: "transport/internal/meeting", imports: []string{"transport"}},

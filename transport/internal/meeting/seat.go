@@ -47,8 +47,8 @@ type Seat struct {
 	_       [64 - 12]byte
 	boards  [2][SmallLimit]byte // small messages, by operation, in turn
 
-	// queue holds the member's last broadcasts, by their numbers in turn: what it sent as a root; else it only says that
-	// the member has taken what the root sent, and in which call it believes to be.
+	// queue holds the member's last broadcasts, by their numbers in turn: what it sent as a root; else it only says
+	// that the member has taken what the root sent, and in which call it believes to be.
 	//
 	// Nobody is further than queueLength ahead of anybody: at each multiple of half of it a member waits until all
 	// others have come as far as the multiple before. So nobody writes over what another may still read.
