@@ -247,3 +247,18 @@ func TestBatchContext(t *testing.T) {
 		return nil
 	})
 }
+
+// TestStartInStart: a Start of another Comm within a function given to Start is an error, and no hang.
+func TestStartInStart(t *testing.T) {
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		return c.Start(ctx, func(inside context.Context, own *gcl.Comm) error {
+			for _, from := range []*gcl.Comm{c, own} {
+				err := from.Start(inside, func(context.Context, *gcl.Comm) error { return nil }).Wait()
+				if err == nil || !strings.Contains(err.Error(), "Start inside a function given to Start") {
+					return fmt.Errorf("%w, want an error of Start", err)
+				}
+			}
+			return nil
+		}).Wait()
+	})
+}

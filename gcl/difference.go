@@ -101,7 +101,7 @@ func hiddenDifference(a, b transport.Call) (what, of string) {
 		of += ", or the schedules that their methods make of the same request"
 	}
 	if a.Operator&wire.OwnOperator != 0 {
-		of += ", or the operators of that name: in type or properties"
+		of += ", or the operators: in name, type or properties"
 	}
 	if phase > 0 {
 		of += ", or the groups whose phases these are"

@@ -17,9 +17,9 @@ type Options struct {
 	// Native hands a collective to one that the transport's own engine has, as MPI does; Auto never takes it. It needs
 	// a transport with transport.Native, and goes with neither Reproducible nor the implementations Syncful and Hybrid.
 	// The members agree on each call first, since an engine compares nothing. A reduction of 16-bit floats or by an
-	// operator of NewOperator, parts that are not equal, and counts of an all-to-all are errors before anything is sent. Of several tensors each is a call
-	// of the engine. A Barrier goes by messages. How floats are combined is up to the engine, also what Min and Max
-	// make of a NaN: docs/design/mpi.md.
+	// operator of NewOperator, parts that are not equal, and counts of an all-to-all are errors before anything is sent.
+	// Of several tensors each is a call of the engine. A Barrier goes by messages. How floats are combined is up to the
+	// engine, also what Min and Max make of a NaN: docs/design/mpi.md.
 	//
 	// A method may be the program's own: see methods.Register and WithMethod.
 	Method methods.Method
@@ -35,9 +35,9 @@ type Options struct {
 	Implementation Implementation
 
 	// Reproducible makes every reduction the left fold of the inputs in rank order, with 16-bit floats kept in float32
-	// until the end, but by operators of NewOperator: the result's bits then depend on nothing but the inputs and their order. Rings and
-	// recursive_doubling pay for it with a chain of ranks; 16-bit data travels as float32, except by direct on peer
-	// memory.
+	// until the end, but by operators of NewOperator: the result's bits then depend on nothing but the inputs and their
+	// order. Rings and recursive_doubling pay for it with a chain of ranks; 16-bit data travels as float32, except by
+	// direct on peer memory.
 	Reproducible bool
 
 	// IPUsPerRank is how many of a replica's IPUs make up one rank of the collectives within a replica, which are the

@@ -71,7 +71,8 @@ func (c *Comm) notDone(w *carry.Caller, a *job.Ask, what warning) error {
 	}
 	why := errors.ErrUnsupported
 	for _, m := range c.conn.ownMethods() {
-		if what.byCounts || what.inOrder || m.method.InGallery() && m.method != c.options.Method && w.Size() > price.MostOffered {
+		many := m.method.InGallery() && m.method != c.options.Method && w.Size() > price.MostOffered
+		if what.byCounts || what.inOrder || many {
 			continue
 		}
 		switch _, err := w.Prove(m.prover, w.Spec(a, m.method, 0, false)); {

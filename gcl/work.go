@@ -66,14 +66,14 @@ type startKey struct{}
 // collective in it does; a panic does.
 //
 // A call in f on another Comm of the connection is an error if it is given f's context or one made from it, but for the
-// Run of a Batch. With any other context it waits until that is done, since it waits for f.
+// Run of a Batch. With any other context it waits until that is done, since it waits for f. A Start in f is an error.
 func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) *Work {
 	w := &Work{done: make(chan struct{})}
 	switch {
 	case c.check() != nil || ctx == nil || f == nil:
 		w.err = newError("Start needs a Comm, a context and a function")
-	case c.started != nil:
-		w.err = newError("Start inside a function given to Start")
+	case c.started != nil, c.inTurnOf(ctx) != c:
+		w.err = newError("Start inside a function given to Start, whose turn it would wait for: call f itself")
 	}
 	if w.err != nil {
 		close(w.done)

@@ -282,7 +282,8 @@ func TestErrors(t *testing.T) {
 		{"draw -method clockwise_ring -collective all-to-all -n 512", 2, "-n 512: the all-to-all by clockwise_ring among " +
 			"512 ranks has some 133956096 steps already, want 33554432 at most" + lists},
 		{"price -domains 4,x a", 2, `-domains "4,x": "x" is no number of ranks` + lists},
-		{"price -overhead -1ns a", 2, "-overhead -1ns, want 0 or more" + lists},
+		{"price -overhead -1ns a", 2, "-overhead -1ns, want 0 to 1s" + lists},
+		{"price -overhead 2s a", 2, "-overhead 2s, want 0 to 1s" + lists},
 		{"price -overhead 1 a", 2, `invalid value "1" for flag -overhead: `},
 		{"check -method all", 2, "-method all is for price, want one method to check" + lists},
 		{"bench -method all", 2, "-method all is for price, want one method to bench" + lists},

@@ -27,8 +27,8 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 		"receiver's, such as 300ns")
 	f.BoolVar(&p.csv, "csv", false, "print CSV, a line for each size and method")
 	check := func() (err error) {
-		if p.overhead < 0 {
-			return fmt.Errorf("-overhead %v, want 0 or more", p.overhead)
+		if p.overhead < 0 || p.overhead > time.Second {
+			return fmt.Errorf("-overhead %v, want 0 to 1s", p.overhead)
 		}
 		p.sizes, err = parseSizes(*text)
 		return err

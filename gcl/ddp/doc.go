@@ -35,6 +35,8 @@
 // All replicas get the same bits. With Options.Reproducible of the Comm they are those of a loop that adds gradients in
 // rank order, and divides by the number of ranks.
 //
-// All replicas make the same calls of NoSync and Finish, else Finish is an error on all. A step with a wrong Ready is
-// carried out all the same, so that nobody waits, and its Finish returns the error on that replica.
+// All replicas make the same calls of NoSync and Finish. If a NoSync is missing on some, Finish is an error on all. A
+// Finish too many mixes different steps from then on, and shows when a replica leaves. A step with a wrong Ready is
+// carried out all the same, so that nobody waits, and its Finish returns the error on that replica. Within a function
+// given to Comm.Start there is no step: Ready starts calls of its own.
 package ddp

@@ -210,16 +210,21 @@ func (w *way) ofOutcome(rank, f int, want wants) (lines []string, round int) {
 			w.passages[w.next(0, own)].round
 	}
 
-	// The rank has it in another place.
+	// The rank has it in another place, where it stays, or else had it first.
+	there := -1
 	for _, p := range whole {
-		if x := w.passages[p]; x.rank == rank {
-			w.leadsTo(p, steps)
-			then := fmt.Sprintf("and does not put it into %v", own)
-			if !w.stays(p) {
-				then = overwritten(p, x.spot)
-			}
-			return tell(fmt.Sprintf("rank %d has %s in %v %s, %s", rank, name, x.spot, w.since(p), then)), round
+		if w.passages[p].rank == rank && (there < 0 || !w.stays(there) && w.stays(p)) {
+			there = p
 		}
+	}
+	if there >= 0 {
+		x := w.passages[there]
+		w.leadsTo(there, steps)
+		then := fmt.Sprintf("and does not put it into %v", own)
+		if !w.stays(there) {
+			then = overwritten(there, x.spot)
+		}
+		return tell(fmt.Sprintf("rank %d has %s in %v %s, %s", rank, name, x.spot, w.since(there), then)), round
 	}
 	if origin == rank {
 		return tell(fmt.Sprintf("rank %d has %s in %v from the start, and does not put it into %v", rank, name, begins,
@@ -234,7 +239,8 @@ func (w *way) ofOutcome(rank, f int, want wants) (lines []string, round int) {
 	}
 	for i, p := range whole {
 		x := w.passages[p]
-		sent = sent || x.step.Verb == Recv
+		sent = sent || x.step.Verb == Recv ||
+			x.step.Verb == RecvReduce && x.from[1] > 0 && want.has(w.passages[x.from[1]].value) // it may count again
 		if i == 0 && origin < 0 {
 			w.leadsTo(p, steps)
 		}
