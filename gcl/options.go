@@ -17,9 +17,9 @@ type Options struct {
 	// Native hands a collective to one that the transport's own engine has, as MPI does; Auto never takes it. It needs
 	// a transport with transport.Native, and goes with neither Reproducible nor the implementations Syncful and Hybrid.
 	// The members agree on each call first, since an engine compares nothing. A reduction of 16-bit floats or by an
-	// operator of NewOperator, parts that are not equal, and counts of an all-to-all are errors before anything is sent.
-	// Of several tensors each is a call of the engine. A Barrier goes by messages. How floats are combined is up to the
-	// engine, also what Min and Max make of a NaN: docs/design/mpi.md.
+	// operator of NewOperator, parts that are not equal, and counts of an all-to-all are errors before anything is
+	// sent. Of several tensors each is a call of the engine. A Barrier goes by messages. How floats are combined is up
+	// to the engine, also what Min and Max make of a NaN: docs/design/mpi.md.
 	//
 	// A method may be the program's own: see methods.Register and WithMethod.
 	Method methods.Method

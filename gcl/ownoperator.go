@@ -18,8 +18,8 @@ type OperatorProperty uint8
 const (
 	// NotCommutative: a op b need not be b op a. Reductions then fold the data of ranks in rank order, as all of them
 	// do with Options.Reproducible; those within a replica fold in the order of the fragments. Methods of the gallery
-	// and of a program's own do not do such calls: they go as by Auto, or are errors with Options.Strict. Execute refuses
-	// them.
+	// and of a program's own do not do such calls: they go as by Auto, or are errors with Options.Strict. Execute
+	// refuses them.
 	NotCommutative OperatorProperty = iota + 1
 
 	// Idempotent: what is combined a second time changes nothing, as with MAX. A schedule may ask for that: see
