@@ -65,7 +65,7 @@ func TestAdmit(t *testing.T) {
 	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("the connection that gave way: %v, want that it is closed", err)
 	}
-	if m.controls[0].start(first, first) {
+	if m.controls[0].start(first, first, nil) {
 		t.Error("the connection that gave way has started")
 	}
 	m.controls[0].conn, m.controls[0].starting = second, nil // it has started

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"crypto/tls"
 	"fmt"
+	"slices"
 	"time"
 
 	"gogcl.dev/transport/internal/handshake"
+	"gogcl.dev/transport/internal/segment"
 )
 
 // Network is what connections between replicas go over.
@@ -17,7 +19,44 @@ const (
 	Auto Network = "auto" // unix sockets between processes of one host, on Linux; else TCP
 	TCP  Network = "tcp"
 	Unix Network = "unix" // for jobs on one host; Linux only
+
+	// Shm is memory that processes of one host and one user share, beside unix sockets for control connections. Linux
+	// only, and not with TLS. Auto does not take it.
+	Shm Network = "shm"
 )
+
+// network is what a Network stands for.
+type network struct {
+	name      Network
+	tcp, unix bool // what a replica listens on; without tcp a job is on one host
+	memory    bool // messages go through memory
+}
+
+// networks are those that there are to choose from.
+var networks = []network{
+	{name: Auto, tcp: true, unix: true},
+	{name: TCP, tcp: true},
+	{name: Unix, unix: true},
+	{name: Shm, unix: true, memory: true},
+}
+
+// Networks are the networks, Auto first.
+func Networks() []Network {
+	names := make([]Network, len(networks))
+	for i, n := range networks {
+		names[i] = n.name
+	}
+	return names
+}
+
+// traits is the row of networks, or nil.
+func (n Network) traits() *network {
+	i := slices.IndexFunc(networks, func(row network) bool { return row.name == cmp.Or(n, Auto) })
+	if i < 0 {
+		return nil
+	}
+	return &networks[i]
+}
 
 // Checksum says which payloads carry a checksum, CRC32C. Headers always do.
 type Checksum uint8
@@ -31,6 +70,9 @@ const (
 
 // DefaultSilence is Config.Silence where that is 0. "torture stand" tries shorter ones: docs/design/processes.md.
 const DefaultSilence = 10 * time.Second
+
+// memory reports whether messages go through memory. It is no for a Network that there is not.
+func (n Network) memory() bool { t := n.traits(); return t != nil && t.memory }
 
 // Config says how a replica is connected. All replicas of a job have the same, but for Rank.
 type Config struct {
@@ -63,12 +105,15 @@ type Config struct {
 	Crowded bool
 
 	anyUser bool           // Meeting.Insecure
+	form    segment.Form   // of shared memory; the zero value: segment.DefaultForm
 	parks   bool           // for tests: waiting replicas park at once
 	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
 }
 
-// ownUser is whether nothing but the user tells the replicas of a job from others.
-func (c *Config) ownUser() bool { return len(c.Secret) == 0 && c.TLS == nil && !c.anyUser }
+// ownUser is whether replicas are of one user: where nothing else tells them from others, and where they share memory.
+func (c *Config) ownUser() bool {
+	return len(c.Secret) == 0 && c.TLS == nil && !c.anyUser || c.Network.memory()
+}
 
 // channel is that of the job's connections, nil without TLS.
 func (c *Config) channel() (*handshake.Channel, error) {
@@ -89,8 +134,11 @@ func (c *Config) check() error {
 		return fmt.Errorf("tcp: %d replicas, want 1 to %d", c.Size, maxReplicas)
 	case c.Rank < 0 || c.Rank >= c.Size:
 		return fmt.Errorf("tcp: replica %d of %d, want 0 to %d", c.Rank, c.Size, c.Size-1)
-	case c.Network != "" && c.Network != Auto && c.Network != TCP && c.Network != Unix:
-		return fmt.Errorf("tcp: network %q, want %q, %q or %q", c.Network, Auto, TCP, Unix)
+	case c.Network.traits() == nil:
+		return fmt.Errorf("tcp: network %q, want one of %q", c.Network, Networks())
+	case c.Network.memory() && c.TLS != nil:
+		return fmt.Errorf("tcp: network %q with TLS: memory is not encrypted, and its descriptors do not travel over TLS: "+
+			"use %q or %q", c.Network, Auto, Unix)
 	case c.Checksum > ChecksumOff:
 		return fmt.Errorf("tcp: unknown Checksum %d", c.Checksum)
 	case c.Ports[0] < 0 || c.Ports[1] > 65535 || c.Ports[0] > c.Ports[1]:

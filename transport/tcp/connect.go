@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/hosts"
+	"gogcl.dev/transport/internal/segment"
 	"gogcl.dev/transport/internal/stream"
 	"gogcl.dev/transport/internal/user"
 )
@@ -33,6 +35,8 @@ type mesh struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // dials, heartbeats, the listeners' loops
 	joined chan int       // replicas that have dialled a control connection
+
+	shm *shared // nil: messages go over sockets
 
 	taken    atomic.Uint64 // connections of others that have started
 	attempts atomic.Uint64 // the last of this replica's attempts to dial a control connection: see attemptBits
@@ -52,12 +56,20 @@ const spin = 500 * time.Microsecond
 // is done, which alone bounds how long they are waited for; then the Listener is closed.
 func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.Endpoint, error) {
 	c := l.config
+	c.form = cmp.Or(c.form, segment.DefaultForm)
 	if len(addresses) != c.Size {
 		l.Close()
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
 	}
 	m := &mesh{config: c, listener: l, addresses: addresses, controls: make([]*control, c.Size),
 		joined: make(chan int, c.Size)}
+	if c.Network.memory() {
+		var err error
+		if m.shm, err = newShared(c.Rank, c.form); err != nil {
+			l.Close()
+			return nil, fmt.Errorf("tcp: replica %d: network %q: %w", c.Rank, c.Network, err)
+		}
+	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
 	for r := range m.controls {
@@ -72,7 +84,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	for r := range addresses {
 		names[r], processes[r] = addresses[r].Host, handshake.Bounded(addresses[r].Where, maxWhere)
 	}
-	local, network := links(addresses)
+	local, network := links(c.Network, addresses)
 	where := hosts.NewTable(names, local, network)
 	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence(),
 		Processes: processes}
@@ -86,6 +98,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	if err != nil {
 		m.cancel()
 		l.Close()
+		m.shm.close(m.controls)
 		return nil, err
 	}
 	m.node = node
@@ -122,6 +135,9 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 		return fmt.Errorf("replica %d dials replica %d: the lower number dials", h.Rank, me)
 	case h.Role == handshake.Control:
 		return m.controls[h.Rank].reserve(conn, h.Lane)
+	case h.Role == handshake.Data && m.shm != nil:
+		return fmt.Errorf("replica %d dials a connection for data, and this replica shares memory: give all replicas "+
+			"transport %q", h.Rank, Shm)
 	case h.Role != handshake.Data:
 		return fmt.Errorf("a connection for %v: this replica is past that", h.Role)
 	case !m.controls[h.Rank].isReserved():
@@ -174,12 +190,37 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 	}
 	m.taken.Add(1)
 	if h.Role == handshake.Control {
-		if m.controls[h.Rank].start(conn, handshake.Bare(conn)) {
+		near, err := m.near(m.ctx, conn, h.Rank)
+		if err != nil {
+			if m.ctx.Err() == nil {
+				m.node.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, h.Rank, err))
+			}
+			conn.Close()
+			m.controls[h.Rank].release(handshake.Bare(conn))
+			return
+		}
+		if m.controls[h.Rank].start(conn, handshake.Bare(conn), near) {
 			m.joined <- h.Rank
 		}
 		return
 	}
 	m.attach(h.Rank, h.Lane, conn)
+}
+
+// near is what a replica gives of its memory over a new control connection, nil where messages go over sockets.
+func (m *mesh) near(ctx context.Context, conn net.Conn, peer int) (*neighbour, error) {
+	if m.shm == nil {
+		return nil, nil
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(startLimit))
+	near, err := m.shm.swap(conn, peer, m.config.form)
+	conn.SetDeadline(time.Time{})
+	if !stop() && err == nil {
+		near.close()
+		return nil, context.Cause(ctx)
+	}
+	return near, err
 }
 
 // attach gives a connection to its lane.
@@ -239,7 +280,13 @@ func (m *mesh) meet(ctx context.Context) error {
 					}
 					return fmt.Errorf("replica %d: %w", r, err)
 				}
-				m.controls[r].start(conn, nil)
+				near, err := m.near(ctx, conn, r)
+				if err != nil {
+					cancel()
+					conn.Close()
+					return err
+				}
+				m.controls[r].start(conn, nil, near)
 				return nil
 			})
 		}
@@ -280,6 +327,10 @@ func (m *mesh) meet(ctx context.Context) error {
 // Connect implements stream.Host.
 func (m *mesh) Connect(peer int, lane uint64) {
 	m.work.Go(func() {
+		if m.shm != nil {
+			m.connectRings(peer, lane)
+			return
+		}
 		conn, err := m.dial(m.ctx, peer, handshake.Data, lane)
 		if err == nil {
 			m.attach(peer, lane, conn)
@@ -310,8 +361,12 @@ func (m *mesh) cannotConnect(peer int, short *handshake.ShortError) error {
 func (m *mesh) Tell(peer int, message []byte) { m.controls[peer].tell(message) }
 
 // Parker implements stream.Host.
-func (m *mesh) Parker(uint64) (stream.Parker, error) {
-	p, err := newParker()
+func (m *mesh) Parker(lane uint64) (p stream.Parker, err error) {
+	if m.shm != nil {
+		p, err = m.shm.newSleeper(lane)
+	} else {
+		p, err = newParker()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tcp: replica %d cannot open a lane, which takes two descriptors, "+
 			"and one for each replica that it speaks to: %w", m.config.Rank, err)
@@ -334,6 +389,7 @@ func (m *mesh) Leave() {
 		}
 	}
 	m.work.Wait()
+	m.shm.close(m.controls)
 }
 
 // beat has the replica say something to all others, again and again.

@@ -31,6 +31,7 @@ type control struct {
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond  // queue or leaving
+	near     *neighbour // what the peer has given of its memory; nil: none yet
 	starting net.Conn   // admitted, without the dialer's word that it has read so; without TLS
 	attempt  uint64     // of the dialer by which it has come
 	conn     net.Conn
@@ -114,19 +115,28 @@ func (c *control) isReserved() bool {
 }
 
 // start begins to use a connection, unless this replica has left meanwhile, and reports whether it does. reserved is
-// what the connection was reserved as: one that has taken its place ends it. nil: this replica has dialled.
-func (c *control) start(conn, reserved net.Conn) bool {
+// what the connection was reserved as: one that has taken its place ends it. nil: this replica has dialled. near is what
+// the peer has given of its memory, or nil.
+func (c *control) start(conn, reserved net.Conn, near *neighbour) bool {
 	c.mesh.tune(conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.leaving || c.conn != nil || c.starting != reserved {
 		conn.Close()
+		near.close()
 		return false
 	}
-	c.conn, c.starting = conn, nil
+	c.conn, c.starting, c.near = conn, nil, near
 	go c.write(conn)
 	go c.read(conn)
 	return true
+}
+
+// neighbour is what the peer has given of its memory, or nil.
+func (c *control) neighbour() *neighbour {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.near
 }
 
 // tell queues a message.
@@ -264,6 +274,8 @@ func (c *control) read(conn net.Conn) {
 		}
 		if taken, ok := parseHeartbeat(message); ok && err == nil {
 			c.beats(taken, time.Now())
+		} else if lane, ok := parseRingMade(message); ok && err == nil {
+			err = c.mesh.answerRings(c.peer, lane)
 		} else if err == nil {
 			err = c.mesh.node.Handle(c.peer, message)
 		}

@@ -126,7 +126,7 @@ func TestHeartbeats(t *testing.T) {
 		}
 		go there.Write([]byte{started})
 		sender.join(here, hello)
-		receiver.controls[1].start(there, nil)
+		receiver.controls[1].start(there, nil, nil)
 		sender.beat()
 		time.Sleep(silence)
 		receiver.controls[1].mu.Lock()
@@ -153,7 +153,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 		}
 		m.node = node
 		here, there := net.Pipe() // which holds nothing: a write waits until it is read
-		m.controls[1].start(here, nil)
+		m.controls[1].start(here, nil, nil)
 		<-node.Done()
 		time.Sleep(time.Minute)
 		closed := make(chan error)

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -50,10 +51,11 @@ const MaxBlob = 32 << 10
 // card is what a replica tells the others.
 type card struct {
 	Address Address
-	Key     []byte `json:",omitempty"` // replica 0's: see Join
-	TLS     bool   `json:",omitempty"` // it has a TLS configuration
-	CPUs    []int  `json:",omitempty"` // that the process may run on, if known
-	Error   string `json:",omitempty"` // why the replica cannot take part
+	Key     []byte  `json:",omitempty"` // replica 0's: see Join
+	TLS     bool    `json:",omitempty"` // it has a TLS configuration
+	CPUs    []int   `json:",omitempty"` // that the process may run on, if known
+	Network Network // what the replica goes by
+	Error   string  `json:",omitempty"` // why the replica cannot take part
 	Blob    []byte
 }
 
@@ -108,7 +110,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	c.anyUser = m.Insecure
 	var l *Listener
 	blob := func(reached netip.Addr) []byte {
-		own := card{TLS: c.TLS != nil, CPUs: hosts.Processors(), Blob: m.Blob}
+		own := card{TLS: c.TLS != nil, Network: cmp.Or(c.Network, Auto), CPUs: hosts.Processors(), Blob: m.Blob}
 		var err error
 		if c.Address == "" && secure && !local {
 			c.Address, err = m.address(reached)
@@ -120,7 +122,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 			err = short
 		}
 		if err == nil {
-			err = checkDescriptors(c.Size)
+			err = checkDescriptors(c.Size, c.Network)
 		}
 		switch {
 		case err != nil:
@@ -293,15 +295,18 @@ func agree(c Config, cards []card, secure bool, agree func([][]byte) error) erro
 			return fmt.Errorf("replica %d has a TLS configuration, and replica %d none: give one to all, or to none",
 				with, without)
 		}
+		if a, b := cards[0].Network, cards[r].Network; a.memory() != b.memory() {
+			return fmt.Errorf("replica %d goes by transport %q, and replica 0 by %q: give all the same", r, b, a)
+		}
 	}
 	for r := range cards {
 		if cards[r].Address.Host == cards[0].Address.Host {
 			continue
 		}
 		switch {
-		case c.Network == Unix:
+		case !c.Network.traits().tcp:
 			return fmt.Errorf("replica %d is on another host than replica 0 or in another container, "+
-				"which transport %q cannot reach: use %q", r, Unix, Auto)
+				"which transport %q cannot reach: use %q", r, c.Network, Auto)
 		case !secure:
 			return fmt.Errorf("replica %d is on another host than replica 0 or in another container, "+
 				"and the job has no secret: %s", r, secureWays)

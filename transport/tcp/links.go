@@ -28,14 +28,19 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 // two, and the speed of one of 16 MiB. A network is taken for one of 10 Gbit/s, in one room.
 var (
 	localLink   = transport.Link{Class: transport.SocketLink, Latency: 6 * time.Microsecond, BytesPerSecond: 3e9}
+	memoryLink  = transport.Link{Class: transport.MemoryLink, Latency: time.Microsecond, BytesPerSecond: 8e9}
 	networkLink = transport.Link{Class: transport.NetworkLink, Latency: 30 * time.Microsecond, BytesPerSecond: 1.2e9}
 )
 
-// links are those of replicas with addresses: within a host, where all that have unix sockets use them, and between
-// hosts. Where not all name their machine alike it has no name.
-func links(addresses []Address) (local, network transport.Link) {
+// links are those of replicas with addresses: within a host, where all that have unix sockets use them, or memory, and
+// between hosts. Where not all name their machine alike it has no name.
+func links(over Network, addresses []Address) (local, network transport.Link) {
 	local, network = localLink, networkLink
 	local.Transport, network.Transport = string(Unix), string(TCP)
+	if over.memory() {
+		local = memoryLink
+		local.Transport = string(over)
+	}
 	local.Machine = addresses[0].Machine
 	for _, a := range addresses {
 		if a.Unix == "" {

@@ -17,7 +17,7 @@ func TestLinkNames(t *testing.T) {
 		{Address{Machine: "fast"}, Address{}, "tcp", ""},
 		{Address{}, Address{}, "tcp", ""},
 	} {
-		local, network := links([]Address{x.a, x.b, x.a})
+		local, network := links(Auto, []Address{x.a, x.b, x.a})
 		if local.Class != transport.SocketLink || local.Transport != x.transport || local.Machine != x.machine ||
 			network.Class != transport.NetworkLink || network.Machine != "" {
 			t.Errorf("%+v, %+v: %+v, %+v", x.a, x.b, local, network)

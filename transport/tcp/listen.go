@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -64,12 +65,10 @@ func Listen(c Config) (*Listener, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if c.Network == "" {
-		c.Network = Auto
-	}
-	linux := runtime.GOOS == "linux"
-	if c.Network == Unix && !linux {
-		return nil, fmt.Errorf("tcp: network %q needs Linux, this is %s: use %q", Unix, runtime.GOOS, TCP)
+	c.Network = cmp.Or(c.Network, Auto)
+	over, linux := c.Network.traits(), runtime.GOOS == "linux"
+	if !over.tcp && !linux {
+		return nil, fmt.Errorf("tcp: network %q needs Linux, this is %s: use %q", c.Network, runtime.GOOS, TCP)
 	}
 	channel, err := c.channel()
 	if err != nil {
@@ -78,7 +77,7 @@ func Listen(c Config) (*Listener, error) {
 	l := &Listener{config: c, channel: channel, ownUser: c.ownUser(),
 		address: Address{Host: HostName(), Process: processName(), Where: whereabouts(),
 			Machine: machine.Name()}}
-	if c.Network != Unix {
+	if over.tcp {
 		listener, err := listenTCP(c.Address, c.Ports)
 		if err != nil {
 			return nil, err
@@ -86,7 +85,7 @@ func Listen(c Config) (*Listener, error) {
 		l.listeners = append(l.listeners, listener)
 		l.address.TCP = listener.Addr().String()
 	}
-	if c.Network != TCP && linux {
+	if over.unix && linux {
 		name := make([]byte, 16)
 		rand.Read(name)
 		l.address.Unix = "@gogcl-" + hex.EncodeToString(name)

@@ -18,7 +18,7 @@ import (
 
 // TestProcesses runs the suite with one process for each replica.
 func TestProcesses(t *testing.T) {
-	for _, network := range []Network{TCP, Unix} {
+	for _, network := range Networks()[1:] {
 		t.Run("network="+string(network), func(t *testing.T) {
 			transporttest.RunProcesses(t, func(t testing.TB, rank, size int, dir string) transport.Endpoint {
 				c := Config{

@@ -1,0 +1,162 @@
+package segment
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// Segment is the one of this process, where it allocates. All methods may be called by several goroutines, but Close,
+// after which nothing of the segment is used.
+type Segment struct {
+	memory
+	form  Form
+	punch func(at, n int) error // gives pages back, which are zeros then
+	unmap func() error
+	fd    int
+
+	mu      sync.Mutex // guards what follows
+	next    int        // where no block has been yet
+	free    map[int][]int
+	blocks  map[Key]extent
+	waiting []*Sender // let go, and their receivers may still look at them
+}
+
+// extent is where a block lies.
+type extent struct{ at, bytes int }
+
+// newSegment lays a segment out in memory that is zeros.
+func newSegment(m memory, rank int, form Form) *Segment {
+	putHeader(m, rank, form)
+	return &Segment{memory: m, form: form, fd: -1, next: blocksAt, free: map[int][]int{}, blocks: map[Key]extent{}}
+}
+
+// allocate makes a block of zeros under a key that has none. The caller holds s.mu.
+func (s *Segment) allocate(key Key, bytes int) ([]byte, error) {
+	if _, ok := s.blocks[key]; ok {
+		return nil, fmt.Errorf("the shared memory has a block of key %#x already", uint64(key))
+	}
+	s.reclaim()
+	at, end := s.next, s.next
+	if free := s.free[bytes]; len(free) > 0 {
+		at = free[len(free)-1]
+	} else if end = at + bytes; end > len(s.memory) {
+		return nil, fmt.Errorf("the shared memory of this process is full: %d blocks in %d bytes: want fewer "+
+			"communicators and groups at a time", len(s.blocks), len(s.memory))
+	}
+	if err := s.enter(key, at); err != nil {
+		return nil, err
+	}
+	if s.next == end {
+		s.free[bytes] = s.free[bytes][:len(s.free[bytes])-1]
+	}
+	s.next = end
+	s.blocks[key] = extent{at, bytes}
+	return s.memory[at : at+bytes : at+bytes], nil
+}
+
+// release gives a block back. The caller holds s.mu.
+func (s *Segment) release(key Key) {
+	x, ok := s.blocks[key]
+	if !ok {
+		return
+	}
+	s.strike(key)
+	delete(s.blocks, key)
+	if s.punch(x.at, x.bytes) == nil { // else it is not used again: it is not zeros
+		s.free[x.bytes] = append(s.free[x.bytes], x.at)
+	}
+}
+
+// reclaim gives back the rings that nobody looks at any more. The caller holds s.mu.
+func (s *Segment) reclaim() {
+	waiting := s.waiting[:0]
+	for _, sender := range s.waiting {
+		if sender.done() {
+			s.release(sender.key)
+		} else {
+			waiting = append(waiting, sender)
+		}
+	}
+	clear(s.waiting[len(waiting):])
+	s.waiting = waiting
+}
+
+// Lane makes the word of a lane: not 0 while the lane sleeps, and wants to be woken by who changes something.
+func (s *Segment) Lane(lane uint64) (asleep *atomic.Uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.allocate(KeyOf(LaneKind, lane, 0), pageBytes)
+	if err != nil {
+		return nil, err
+	}
+	return word(b, 0), nil
+}
+
+// FreeLane gives the word of a lane back. Others that write it do no harm.
+func (s *Segment) FreeLane(lane uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.release(KeyOf(LaneKind, lane, 0))
+}
+
+// Sender makes a ring to a peer on a lane.
+func (s *Segment) Sender(lane uint64, peer int) (*Sender, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := KeyOf(RingKind, lane, peer)
+	b, err := s.allocate(key, ringAt+s.form.Ring)
+	if err != nil {
+		return nil, err
+	}
+	return newSender(b, key), nil
+}
+
+// Free lets a ring go that has ended. Its memory is given back when the receiver is done, or at once if it is lonely:
+// the receiver had ended its own ring before it could see this one.
+func (s *Segment) Free(sender *Sender, lonely bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lonely || sender.done() {
+		s.release(sender.key)
+		return
+	}
+	s.waiting = append(s.waiting, sender)
+}
+
+// FD is the descriptor of the segment, for others to have.
+func (s *Segment) FD() int { return s.fd }
+
+// Close lets go of the segment. Others that have mapped it still have it.
+func (s *Segment) Close() error { return s.unmap() }
+
+// Peer is the segment of another process. All methods may be called by several goroutines, but Close, after which
+// nothing of the segment is used.
+type Peer struct {
+	memory
+	form  Form
+	unmap func() error
+}
+
+// Lane is the word of a lane of the peer, as in Segment.Lane, or nil: the peer has not opened the lane.
+func (p *Peer) Lane(lane uint64) (asleep *atomic.Uint64) {
+	if b := p.find(KeyOf(LaneKind, lane, 0), pageBytes); b != nil {
+		return word(b, 0)
+	}
+	return nil
+}
+
+// Receiver is the peer's ring to this process, which is number me, on a lane, or nil: the peer has not made it.
+func (p *Peer) Receiver(lane uint64, me int) *Receiver {
+	key := KeyOf(RingKind, lane, me)
+	if b := p.find(key, ringAt+p.form.Ring); b != nil {
+		return newReceiver(b, key)
+	}
+	return nil
+}
+
+// Ended reports whether the sender has ended.
+func (r *Receiver) Ended() bool { return r.endedAt.Load() != 0 }
+
+// Close lets go of the segment.
+func (p *Peer) Close() error { return p.unmap() }

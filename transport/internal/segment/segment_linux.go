@@ -1,0 +1,153 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// seals are those of a segment: no process can change its length any more, nor take that back.
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// Make makes the segment of this process, which has the rank given.
+func Make(rank int, form Form) (s *Segment, err error) {
+	if err := form.check(); err != nil {
+		return nil, err
+	}
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && uint64(limit.Cur) < uint64(form.Bytes) {
+		// To go beyond it is a signal that ends the process.
+		return nil, fmt.Errorf("a segment of shared memory has %d bytes, and the limit of files is %d (RLIMIT_FSIZE): "+
+			"raise it by ulimit -f", form.Bytes, uint64(limit.Cur))
+	}
+	fd, err := unix.MemfdCreate("gogcl", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
+	if err == unix.EINVAL { // Linux before 6.3
+		fd, err = unix.MemfdCreate("gogcl", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	defer func() {
+		if err != nil {
+			unix.Close(fd)
+		}
+	}()
+	if err := unix.Ftruncate(fd, form.Bytes); err != nil {
+		return nil, os.NewSyscallError("ftruncate", err)
+	}
+	m, err := mapAll(fd, form)
+	if err != nil {
+		return nil, err
+	}
+	s = newSegment(m, rank, form)
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		m.unmap()
+		return nil, os.NewSyscallError("fcntl(F_ADD_SEALS)", err)
+	}
+	s.fd = fd
+	s.punch = func(at, n int) error {
+		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(n))
+	}
+	s.unmap = func() error { return errors.Join(m.unmap(), unix.Close(fd)) }
+	return s, nil
+}
+
+// Open maps the segment of another process, which has the rank given, by a descriptor that it has sent. The descriptor
+// is the caller's still. The errors, before anything is mapped, say what is wrong with the descriptor.
+func Open(fd, rank int, form Form) (*Peer, error) {
+	if err := form.check(); err != nil {
+		return nil, err
+	}
+	got, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d is no memory that can be sealed (memfd): %w", fd, err)
+	}
+	if got&seals != seals {
+		return nil, fmt.Errorf("descriptor %d has seals %#x, want %#x: it could be made shorter", fd, got, seals)
+	}
+	var system unix.Statfs_t
+	if err := unix.Fstatfs(fd, &system); err != nil {
+		return nil, os.NewSyscallError("fstatfs", err)
+	}
+	if system.Type != unix.TMPFS_MAGIC { // one of huge pages faults when there are no more of them
+		return nil, fmt.Errorf("descriptor %d is of a file system of type %#x, want memory of ordinary pages, %#x",
+			fd, system.Type, unix.TMPFS_MAGIC)
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return nil, os.NewSyscallError("fstat", err)
+	}
+	if stat.Size != form.Bytes {
+		return nil, fmt.Errorf("descriptor %d has %d bytes, want %d", fd, stat.Size, form.Bytes)
+	}
+	var header [headerUsed]byte
+	n, err := unix.Pread(fd, header[:], 0)
+	if err != nil {
+		return nil, os.NewSyscallError("pread", err)
+	}
+	if err := checkHeader(header[:n], rank, form); err != nil {
+		return nil, fmt.Errorf("descriptor %d is no segment: %w", fd, err)
+	}
+	m, err := mapAll(fd, form)
+	if err != nil {
+		return nil, err
+	}
+	return &Peer{memory: m, form: form, unmap: m.unmap}, nil
+}
+
+// mapAll maps a segment.
+func mapAll(fd int, form Form) (memory, error) {
+	p, err := unix.MmapPtr(fd, 0, nil, uintptr(form.Bytes), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_NORESERVE)
+	if err == unix.ENOMEM {
+		return nil, fmt.Errorf("a segment of shared memory takes %d bytes of addresses: want no limit of them "+
+			"(ulimit -v), and fewer mappings (vm.max_map_count): %w", form.Bytes, err)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	m := memory(unsafe.Slice((*byte)(p), int(form.Bytes)))
+	unix.Madvise(m, unix.MADV_DONTDUMP) // or a core file has holes of that length
+	return m, nil
+}
+
+// unmap undoes mapAll.
+func (m memory) unmap() error { return unix.MunmapPtr(unsafe.Pointer(&m[0]), uintptr(len(m))) }
+
+// bellLink is what /proc calls an eventfd.
+const bellLink = "anon_inode:[eventfd]"
+
+// MakeBell makes a descriptor by which others wake this process: RingBell is an event of it.
+func MakeBell() (fd int, err error) {
+	fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	return fd, os.NewSyscallError("eventfd", err)
+}
+
+// CheckBell says why a descriptor that another process has sent is none by MakeBell.
+func CheckBell(fd int) error {
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return fmt.Errorf("descriptor %d, want one of an eventfd: %w", fd, err)
+	}
+	if name != bellLink {
+		return fmt.Errorf("descriptor %d is one of %q, want one of %q", fd, name, bellLink)
+	}
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil {
+		return os.NewSyscallError("fcntl(F_GETFL)", err)
+	}
+	if flags&unix.O_NONBLOCK == 0 {
+		return fmt.Errorf("descriptor %d is an eventfd that blocks, want one that does not", fd)
+	}
+	return nil
+}
+
+// one is what a ring adds to an eventfd. Nobody reads that, and it holds 2^64 - 2.
+var one = binary.NativeEndian.AppendUint64(nil, 1)
+
+// RingBell wakes the process that has made the bell.
+func RingBell(fd int) { unix.Write(fd, one) }
