@@ -23,6 +23,7 @@ type mortal struct {
 	Rank, Victim     int
 	Where, Transport string
 	How              string
+	Large            bool // the all-reduces are of 16 MiB
 }
 
 const mortalVariable = "GCL_TEST_MORTAL"
@@ -56,6 +57,9 @@ func mortals() (isReplica bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		data := make([]float32, 1000)
+		if m.Large {
+			data = make([]float32, 4<<20)
+		}
 		for k := 1; ; k++ {
 			if k == 17 && m.Rank == m.Victim {
 				switch m.How {
@@ -104,9 +108,15 @@ func TestDeaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	inCall := regexp.MustCompile(`all-reduce #1[67](: | on replica \d, round 0, had waited )`)
-	for _, transport := range []string{"unix", "tcp"} {
-		for i, how := range []string{"kill", "exit", "crash", "stop", "abort", "cancel", "error", "panic"} {
-			t.Run("transport="+transport+"/"+how, func(t *testing.T) {
+	for _, transport := range []string{"unix", "tcp", "shm"} {
+		for i, name := range []string{
+			"kill", "exit", "crash", "stop", "abort", "cancel", "error", "panic", "kill, large", "stop, large",
+		} {
+			how, _, large := strings.Cut(name, ",")
+			t.Run("transport="+transport+"/"+name, func(t *testing.T) {
+				if large && transport != "shm" {
+					t.Skip("what is on its way makes a difference in shared memory only")
+				}
 				ctx, stop := context.WithTimeout(context.Background(), patience)
 				defer stop()
 				victim := i % 3
@@ -115,8 +125,9 @@ func TestDeaths(t *testing.T) {
 				var victimProcess *os.Process
 				var others, all sync.WaitGroup
 				for rank := range 3 {
-					order, err := json.Marshal(mortal{Rank: rank, Victim: victim, How: how, Transport: transport,
-						Where: fmt.Sprintf("unix:@gcl-deaths-%d-%s-%s", os.Getpid(), transport, how)})
+					order, err := json.Marshal(mortal{Rank: rank, Victim: victim, How: how, Large: large,
+						Transport: transport,
+						Where:     fmt.Sprintf("unix:@gcl-deaths-%d-%s-%d", os.Getpid(), transport, i)})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,10 +30,11 @@ type JoinConfig struct {
 	// "dir:PATH", a directory that all hosts share. "": GCL_RENDEZVOUS, or what the launcher says.
 	Rendezvous string
 
-	// Transport is what connects the replicas: "tcp", "unix", "mpi" or "auto". auto is unix sockets between processes
-	// of one host and TCP between hosts; but a program that has been built with the tag mpi, and that an MPI launcher
-	// has started, goes over MPI, where Job and Insecure mean nothing: see docs/design/mpi.md. "": GCL_TRANSPORT, or
-	// "auto".
+	// Transport is what connects the replicas: "tcp", "unix", "shm", "mpi" or "auto". auto is unix sockets between
+	// processes of one host and TCP between hosts. shm is memory that all processes of a job share: they are on one
+	// Linux host and of one user, without TLS. auto does not take it. But where a program that has been built with the
+	// tag mpi is started by an MPI launcher, auto is MPI, where Job and Insecure mean nothing: see docs/design/mpi.md.
+	// "": GCL_TRANSPORT, or "auto".
 	Transport string
 
 	// Interface says which addresses of this host the others are told: names of interfaces ("eth,ib": what begins with
@@ -180,13 +182,8 @@ func (cfg JoinConfig) transport(job *launch.Job) string {
 
 // network is the transport's word for a Transport of JoinConfig.
 func network(transport string) (tcp.Network, error) {
-	switch transport {
-	case "auto":
-		return tcp.Auto, nil
-	case "tcp":
-		return tcp.TCP, nil
-	case "unix":
-		return tcp.Unix, nil
+	if name := tcp.Network(transport); slices.Contains(tcp.Networks(), name) {
+		return name, nil
 	}
-	return "", fmt.Errorf("transport %q: want auto, tcp, unix or mpi", transport)
+	return "", fmt.Errorf("transport %q: want auto, tcp, unix, shm or mpi", transport)
 }

@@ -65,11 +65,11 @@ func checkSums(ctx context.Context, c *gcl.Comm) error {
 // TestRunProcess: replicas that join are right, over all transports and kinds of rendezvous.
 func TestRunProcess(t *testing.T) {
 	leaktest.Check(t)
-	for _, transport := range []string{"", "tcp", "unix"} {
+	for _, transport := range []string{"", "tcp", "unix", "shm"} {
 		for _, size := range []int{1, 2, 3, 8} {
 			t.Run(fmt.Sprintf("transport=%s/n=%d", transport, size), func(t *testing.T) {
-				if transport == "unix" && runtime.GOOS != "linux" {
-					t.Skip("unix sockets need Linux")
+				if (transport == "unix" || transport == "shm") && runtime.GOOS != "linux" {
+					t.Skip("unix sockets and shared memory need Linux")
 				}
 				cfg := job(t, size)
 				cfg.Transport, cfg.Secret = transport, []byte("a secret of this test")

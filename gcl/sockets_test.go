@@ -20,14 +20,14 @@ import (
 	"gogcl.dev/transport/tcp"
 )
 
-// The tests of this file have replicas of this process work over sockets, where sends are buffered and no peer memory
-// is to be had. Other tests show what methods and operators do; these thin it out.
+// The tests of this file have replicas of this process work over sockets and the rings of tcp.Shm, where sends are
+// buffered and no peer memory is to be had. Other tests show what methods and operators do; these thin it out.
 
-// onSockets runs a test on unix sockets; on other systems, and with -full, over TCP.
+// onSockets runs a test on unix sockets; on other systems, and with -full, over TCP; with -full, over shared memory.
 func onSockets(t *testing.T, test func(t *testing.T, network tcp.Network)) {
 	onNetworks(t, func(t *testing.T, network tcp.Network) {
-		if network == tcp.TCP && runtime.GOOS == "linux" && !*full {
-			t.Skip("TestSockets and the suite of transports are for both networks")
+		if network != tcp.Unix && runtime.GOOS == "linux" && !*full {
+			t.Skip("TestSockets and the suite of transports are for all networks")
 		}
 		test(t, network)
 	})
@@ -36,10 +36,10 @@ func onSockets(t *testing.T, test func(t *testing.T, network tcp.Network)) {
 // onNetworks runs a test on each network.
 func onNetworks(t *testing.T, test func(t *testing.T, network tcp.Network)) {
 	leaktest.Check(t)
-	for _, network := range []tcp.Network{tcp.Unix, tcp.TCP} {
+	for _, network := range []tcp.Network{tcp.Unix, tcp.TCP, tcp.Shm} {
 		t.Run("network="+string(network), func(t *testing.T) {
-			if network == tcp.Unix && runtime.GOOS != "linux" {
-				t.Skip("unix sockets need Linux")
+			if network != tcp.TCP && runtime.GOOS != "linux" {
+				t.Skip("unix sockets and shared memory need Linux")
 			}
 			if network == tcp.TCP && underRace && runtime.GOOS == "linux" {
 				t.Skip("the goroutines are those of unix sockets")

@@ -38,8 +38,8 @@ func (c LinkClass) String() string {
 type Link struct {
 	Class LinkClass
 
-	// Transport names the transport, as gclperf -transport does: "inproc", "tcp", "unix". Links of one class may be of
-	// several. What was measured over one is found by its name: see methods.RulesOn.
+	// Transport names the transport, as gclperf -transport does: "inproc", "tcp", "unix", "shm". Links of one class may
+	// be of several. What was measured over one is found by its name: see methods.RulesOn.
 	Transport string
 
 	// Machine names the machine that both replicas run on, if it is one and the system tells: the processor and how

@@ -76,9 +76,9 @@
 //
 //	started by           -transport        replicas                               -n
 //	hand                 inproc, not given goroutines of this process             2 if not given
-//	hand                 tcp, unix         processes that gclperf starts          2 if not given
+//	hand                 tcp, unix, shm    processes that gclperf starts          2 if not given
 //	hand                 mpi               processes that mpirun starts           2 if not given
-//	gclrun, mpirun, ...  tcp, unix, mpi    this process is one replica of a job   the job's; another one is an error
+//	gclrun, mpirun, ...  any but inproc    this process is one replica of a job   the job's; another one is an error
 //	hand                 several, commas   one of these after the other           2 if not given
 //	gclrun, mpirun, ...  not given         the same, over the job's transport     the job's
 //

@@ -91,7 +91,7 @@ allocations a call, by all replicas: the median over eighths of the timed calls,
 The short flags are those of nccl-tests, but for -n, which is replicas here, as -g is: -iters is nccl-tests' -n. Its
 words are understood too: -d float,half -o sum, and -d all -o all for all types and operators that go together.
 
-With -transport tcp, unix or mpi gclperf starts a process for each replica, on this host. With several, as in
+With -transport tcp, unix, shm or mpi gclperf starts a process for each replica, on this host. With several, as in
 -transport tcp,unix,inproc, it measures over one after the other, and a second table has how many times as fast each is
 as the first. Started by gclrun, mpirun or another launcher it is one replica of the job. Replica 0 prints.
 

@@ -19,7 +19,7 @@ import (
 // networks are the transports between processes that there are here.
 func networks() []string {
 	if runtime.GOOS == "linux" {
-		return []string{"tcp", "unix"}
+		return []string{"tcp", "unix", "shm"}
 	}
 	return []string{"tcp"}
 }
@@ -204,7 +204,7 @@ func TestWrongJob(t *testing.T) {
 			"of a job: leave it out, or start gclperf by itself",
 		"-transport tcp,unix": "-transport tcp,unix: this is one of the 2 processes of a job, which has one transport: want " +
 			"one, or start gclperf by itself",
-		"-transport udp":           `-transport "udp" does not exist; there is inproc, tcp, unix`,
+		"-transport udp":           `-transport "udp" does not exist; there is inproc, tcp, unix, shm`,
 		"-nonsense":                "flag provided but not defined: -nonsense",
 		"-op AND":                  `-op "AND" does not exist (did you mean LOGICAL_AND?); there is ADD`,
 		"-svg x.svg -floor x":      "-floor is that of one address space",

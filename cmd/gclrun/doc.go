@@ -11,7 +11,7 @@
 //	GCL_JOB                         a random name of the job
 //	GCL_RENDEZVOUS                  unix:@gclrun-<uid>-<random> on Linux; elsewhere a port of 127.0.0.1 that was free
 //	GCL_SECRET                      32 random bytes, in hexadecimal digits
-//	GCL_TRANSPORT                   auto, tcp or unix, by -transport
+//	GCL_TRANSPORT                   auto, tcp, unix or shm, by -transport
 //
 // Variables of other launchers are removed: OMPI_*, PMIX_*, PMI_*, SLURM_*, all of torchrun's, those by which MPICH and
 // Kubernetes number processes, and GCL_SECRET_FILE. MASTER_ADDR and MASTER_PORT are not set.

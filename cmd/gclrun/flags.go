@@ -26,7 +26,7 @@ type settings struct {
 const maxReplicas = 1024
 
 // transports are the values of -transport.
-var transports = []string{"auto", "tcp", "unix"}
+var transports = []string{"auto", "tcp", "unix", "shm"}
 
 // parse reads the command line. After -h it has written the usage to stdout and returns flag.ErrHelp. Any other error
 // is a mistake in args, in one line.
@@ -80,7 +80,7 @@ Each replica finds in its environment:
   GCL_JOB                        a random name of this job
   GCL_RENDEZVOUS                 where replicas meet: unix:@NAME on Linux, else 127.0.0.1:PORT
   GCL_SECRET                     64 random hexadecimal digits, by which replicas know each other
-  GCL_TRANSPORT                  the transport: auto, tcp or unix
+  GCL_TRANSPORT                  the transport: auto, tcp, unix or shm
 
 Variables of other launchers are removed. Who runs as the same user can read the environment, and with it the secret.
 

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		{"-n 4", "the program is missing"},
 		{"-n 4 --", "the program is missing"},
 		{"-n 4 -np 4 prog", "flag provided but not defined: -np"},
-		{"-n 4 -transport shm prog", `-transport "shm", want one of auto, tcp, unix`},
+		{"-n 4 -transport mpi prog", `-transport "mpi", want one of auto, tcp, unix, shm`},
 		{"-n 4 -grace -1s prog", "-grace -1s, want 0 or more"},
 		{"-n 4 -grace 5 prog", `invalid value "5" for flag -grace: parse error`},
 	} {

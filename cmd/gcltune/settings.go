@@ -109,7 +109,7 @@ no -implementation is given. What is far behind the fastest is measured once. It
 size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. The short flags
 are those of nccl-tests.
 
-With -transport tcp, unix or mpi gcltune starts a process for each replica, on this host.
+With -transport tcp, unix, shm or mpi gcltune starts a process for each replica, on this host.
 
 The environment variable GCL_OPTIONS sets what there is no flag for; method and collectiveImplementation may not be in
 it.

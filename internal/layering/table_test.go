@@ -108,6 +108,7 @@ func table() []row {
 		},
 		{pkg: "transport/internal/handshake"},
 		{pkg: "transport/internal/hosts", imports: []string{"transport"}, modules: []string{xsys}},
+		{pkg: "transport/internal/segment", modules: []string{xsys}},
 		{pkg: "transport/internal/user"},
 		{
 			pkg:     "transport/internal/rendezvous",
@@ -116,7 +117,8 @@ func table() []row {
 		{
 			pkg: "transport/tcp",
 			imports: []string{"transport", "transport/internal/handshake", "transport/internal/hosts",
-				"transport/internal/rendezvous", "transport/internal/stream", "transport/internal/user", "internal/machine"},
+				"transport/internal/rendezvous", "transport/internal/segment", "transport/internal/stream",
+				"transport/internal/user", "internal/machine"},
 			modules: []string{xsync, xsys},
 		},
 		{

@@ -101,7 +101,7 @@ func (r *Flags) Declare(f *flag.FlagSet, usual Usual) {
 	f.StringVar(&r.collective, "collective", usual.Collective,
 		"what to measure: some of "+strings.Join(CollectiveNames(), ", ")+", with commas; or all")
 	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+
-		"tcp or unix, a process for each, which "+r.program+" starts; mpi, the same by mpirun, if built with -tags mpi; "+
+		"tcp, unix or shm, a process for each, which "+r.program+" starts; mpi, the same by mpirun, if built with -tags mpi; "+
 		"under gclrun or mpirun it is theirs unless given"+over)
 	f.StringVar(&r.method, "method", usual.Method, "methods, with commas: some of "+methodNames()+
 		"; or all, which are those that make schedules")

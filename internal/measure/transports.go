@@ -17,7 +17,7 @@ const inproc = "inproc"
 const overMPI = "mpi"
 
 // transports are the values of -transport.
-var transports = []string{inproc, "tcp", "unix", overMPI}
+var transports = []string{inproc, "tcp", "unix", "shm", overMPI}
 
 // connect says what the replicas talk over. job is the number of processes in the job that has started this one, 0
 // where there is none. auto is only a job's, which may be on several hosts.

@@ -115,8 +115,8 @@ func (c *control) isReserved() bool {
 }
 
 // start begins to use a connection, unless this replica has left meanwhile, and reports whether it does. reserved is
-// what the connection was reserved as: one that has taken its place ends it. nil: this replica has dialled. near is what
-// the peer has given of its memory, or nil.
+// what the connection was reserved as: one that has taken its place ends it. nil: this replica has dialled. near is
+// what the peer has given of its memory, or nil.
 func (c *control) start(conn, reserved net.Conn, near *neighbour) bool {
 	c.mesh.tune(conn)
 	c.mu.Lock()

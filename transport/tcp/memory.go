@@ -23,8 +23,8 @@ type shared struct {
 	bell int
 	rank int
 
-	// mu guards closed, and lets no link or word of a lane be made or closed meanwhile. Lanes use what they have without
-	// it: they are closed before.
+	// mu guards closed, and lets no link be made or closed meanwhile. Lanes use what they have without it: they are
+	// closed before.
 	mu     sync.Mutex
 	closed bool
 }
@@ -135,7 +135,8 @@ func (m *mesh) connectRings(peer int, lane uint64) {
 	}
 }
 
-// answerRings makes the link on a lane whose ring another replica has made. The error is that of a replica that has not.
+// answerRings makes the link on a lane where another replica says that it has made a ring. The error is that of one that
+// has not.
 func (m *mesh) answerRings(peer int, lane uint64) error {
 	if m.shm == nil || peer > m.config.Rank {
 		return fmt.Errorf("it says that it has made a ring on lane %#x, for which nobody has asked", lane)

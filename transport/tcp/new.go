@@ -3,10 +3,12 @@ package tcp
 import (
 	"context"
 	"crypto/rand"
+	"math/bits"
 
 	"golang.org/x/sync/errgroup"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/segment"
 )
 
 // New connects n replicas of this process over sockets of this host, and returns their endpoints by rank. It is for
@@ -16,12 +18,20 @@ func New(n int, network Network) ([]transport.Endpoint, error) {
 	return newAll(n, Config{Network: network})
 }
 
+// newAddresses bounds how many addresses the segments of the replicas of New take, each of which is mapped n times: 1
+// TiB, or 1 GiB where addresses have 32 bits.
+const newAddresses = 1 << (30 + 10*(bits.UintSize/64))
+
 // newAll connects n replicas of this process, all with one Config.
 func newAll(n int, c Config) ([]transport.Endpoint, error) {
 	c.Size, c.Job, c.Secret = n, "one process", make([]byte, 32)
 	rand.Read(c.Secret)
 	if err := c.check(); err != nil {
 		return nil, err
+	}
+	if c.form == (segment.Form{}) {
+		c.form = segment.DefaultForm
+		c.form.Bytes = min(c.form.Bytes, max(newAddresses/int64(n)/int64(n), segment.MinBytes)&^4095)
 	}
 	listeners, addresses, err := listenAll(c)
 	if err != nil {

@@ -2,7 +2,7 @@
 // uses it passes descriptors on, and says who rings whom.
 //
 // Each process has one segment, a file in memory (memfd) that has no name. The others map it whole. The file is sparse:
-// it takes as much memory as has been touched. It is sealed against growing and shrinking before anybody else has it, so
+// it takes as much memory as has been touched. It is sealed against growing and shrinking before anybody else has it:
 // no process can take away pages that another one reads. When the last process has ended nothing is left of it.
 //
 //	offset      bytes

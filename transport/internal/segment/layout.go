@@ -42,9 +42,9 @@ type Form struct {
 // MinBytes is the length of the shortest segment.
 const MinBytes = 2 * blocksAt
 
-// DefaultForm is the form of segments of a job of processes. 64 processes of them take a hundredth of the addresses
-// that a process has where those have 48 bits. The ring is as long as what package stream writes at a time.
-var DefaultForm = Form{Bytes: 1 << (26 + 8*(bits.UintSize/64)), Ring: 512 << 10}
+// DefaultForm is the form of segments of a job of processes: of 8 GiB, or of 64 MiB where addresses have 32 bits. A
+// process maps one for each of the job. The ring is as long as what package stream writes at a time.
+var DefaultForm = Form{Bytes: 1 << (26 + 7*(bits.UintSize/64)), Ring: 512 << 10}
 
 // check says what is wrong with a Form.
 func (f Form) check() error {

@@ -1,0 +1,155 @@
+package segment
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestOpen: a segment that another process maps is the same memory. It has no name, and cannot be made shorter.
+func TestOpen(t *testing.T) {
+	s, err := Make(3, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p, err := Open(s.FD(), 3, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	out, in := ringOf(t, s, p, 1)
+	if n, err := out.Send([]byte("head"), []byte("body"), []byte("tail"), func() {}); n != 12 || err != nil {
+		t.Fatal(n, err)
+	}
+	if b, err := in.Peek(12); string(b) != "headbodytail" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	out.End()
+	s.Free(out, true)
+	if b, err := in.Peek(1); len(b) != 12 || b[0] != 0 || err != nil {
+		t.Errorf("memory that was given back holds %q, %v", b, err)
+	}
+	for _, bytes := range []int64{0, small.Bytes - pageBytes, small.Bytes + pageBytes} {
+		if unix.Ftruncate(s.FD(), bytes) == nil {
+			t.Errorf("its length can be changed to %d", bytes)
+		}
+	}
+	if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", s.FD())); err != nil || !strings.HasSuffix(name, "(deleted)") {
+		t.Errorf("it is called %s, %v", name, err)
+	}
+}
+
+// TestOpenRefuses: a descriptor that is no segment of the rank is an error that says why.
+func TestOpenRefuses(t *testing.T) {
+	file := func(t *testing.T, seals int, bytes int64, fill func([]byte)) int {
+		fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, headerUsed)
+		fill(b)
+		if _, err := unix.Pwrite(fd, b, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Ftruncate(fd, bytes); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+			t.Fatal(err)
+		}
+		return fd
+	}
+	good := func(b []byte) { putHeader(b, 3, small) }
+	for _, test := range []struct {
+		name string
+		make func(t *testing.T) int
+		want string // "" for one that is taken
+	}{
+		{"good", func(t *testing.T) int { return file(t, seals, small.Bytes, good) }, ""},
+		{"an ordinary file", func(t *testing.T) int {
+			fd, err := unix.Open(filepath.Join(t.TempDir(), "f"), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fd
+		}, "seal"},
+		{"an eventfd", func(t *testing.T) int {
+			fd, err := MakeBell()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fd
+		}, "no memory that can be sealed"},
+		{"without seals", func(t *testing.T) int { return file(t, 0, small.Bytes, good) }, "seals 0x0, want 0x7"},
+		{"may shrink", func(t *testing.T) int { return file(t, seals&^unix.F_SEAL_SHRINK, small.Bytes, good) },
+			"seals 0x5, want 0x7"},
+		{"too short", func(t *testing.T) int { return file(t, seals, small.Bytes-pageBytes, good) },
+			"has 4190208 bytes, want 4194304"},
+		{"empty", func(t *testing.T) int { return file(t, seals, 0, good) }, "has 0 bytes"},
+		{"zeros", func(t *testing.T) int { return file(t, seals, small.Bytes, func([]byte) {}) }, "has magic number 0"},
+		{"another rank", func(t *testing.T) int {
+			return file(t, seals, small.Bytes, func(b []byte) { putHeader(b, 4, small) })
+		}, "has rank 4, want 3"},
+		{"read only", func(t *testing.T) int {
+			return file(t, seals|unix.F_SEAL_WRITE, small.Bytes, good)
+		}, "mmap"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fd := test.make(t)
+			defer unix.Close(fd)
+			p, err := Open(fd, 3, small)
+			if err == nil {
+				p.Close()
+			}
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+	if _, err := Make(0, Form{}); err == nil {
+		t.Error("Make without a Form: no error")
+	}
+	if _, err := Open(0, 0, Form{}); err == nil {
+		t.Error("Open without a Form: no error")
+	}
+}
+
+// TestBell: a bell is an eventfd that does not block; what is none is refused.
+func TestBell(t *testing.T) {
+	bell, err := MakeBell()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(bell)
+	if err := CheckBell(bell); err != nil {
+		t.Error(err)
+	}
+	for range 1000 {
+		RingBell(bell)
+	}
+	var count [8]byte
+	if n, err := unix.Read(bell, count[:]); n != 8 || err != nil || binary.NativeEndian.Uint64(count[:]) != 1000 {
+		t.Errorf("after rings: %d, %v, %v", n, err, count)
+	}
+	blocking, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(blocking)
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(null)
+	for fd, want := range map[int]string{blocking: "blocks", null: `"/dev/null", want one of "anon_inode:[eventfd]"`, -1: "want one"} {
+		if err := CheckBell(fd); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
