@@ -108,6 +108,7 @@ type Config struct {
 	form    segment.Form   // of shared memory; the zero value: segment.DefaultForm
 	parks   bool           // for tests: waiting replicas park at once
 	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
+	meets   func(*mesh)    // for tests: a replica is about to meet the others
 }
 
 // ownUser is whether replicas are of one user: where nothing else tells them from others, and where they share memory.

@@ -102,6 +102,9 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		return nil, err
 	}
 	m.node = node
+	if c.meets != nil {
+		c.meets(m)
+	}
 	m.serve()
 	m.beat()
 	if err := m.meet(ctx); err != nil {

@@ -135,8 +135,8 @@ func (m *mesh) connectRings(peer int, lane uint64) {
 	}
 }
 
-// answerRings makes the link on a lane where another replica says that it has made a ring. The error is that of one that
-// has not.
+// answerRings makes the link on a lane where another replica says that it has made a ring. The error is that of one
+// which has not.
 func (m *mesh) answerRings(peer int, lane uint64) error {
 	if m.shm == nil || peer > m.config.Rank {
 		return fmt.Errorf("it says that it has made a ring on lane %#x, for which nobody has asked", lane)

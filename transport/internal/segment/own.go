@@ -127,6 +127,9 @@ func (s *Segment) Free(sender *Sender, lonely bool) {
 // FD is the descriptor of the segment, for others to have.
 func (s *Segment) FD() int { return s.fd }
 
+// Memory is the segment as it is mapped: for tests.
+func (s *Segment) Memory() []byte { return s.memory }
+
 // Close lets go of the segment. Others that have mapped it still have it.
 func (s *Segment) Close() error { return s.unmap() }
 
