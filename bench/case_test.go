@@ -19,6 +19,7 @@ var transports = []connection{
 	{name: "inproc", open: inproc.New},
 	{name: "tcp", open: bySockets(tcp.TCP), sockets: true},
 	{name: "unix", open: bySockets(tcp.Unix), sockets: true},
+	{name: "shm", open: bySockets(tcp.Shm), sockets: true},
 }
 
 // connection is a transport under its name in the benchmarks.
@@ -28,7 +29,7 @@ type connection struct {
 	sockets bool // a call takes long: few ways are compared
 }
 
-// bySockets connects replicas of this process by sockets.
+// bySockets connects replicas of this process by sockets, or through memory as processes do.
 func bySockets(network tcp.Network) func(n int) ([]transport.Endpoint, error) {
 	return func(n int) ([]transport.Endpoint, error) { return tcp.New(n, network) }
 }
@@ -36,7 +37,7 @@ func bySockets(network tcp.Network) func(n int) ([]transport.Endpoint, error) {
 // existing are the transports that there are on this system.
 func existing() []connection {
 	return slices.DeleteFunc(slices.Clone(transports), func(c connection) bool {
-		return c.name == "unix" && runtime.GOOS != "linux"
+		return (c.name == "unix" || c.name == "shm") && runtime.GOOS != "linux"
 	})
 }
 

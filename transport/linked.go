@@ -11,9 +11,9 @@ type LinkClass uint8
 // The classes of links, the slowest last.
 const (
 	UnknownLink LinkClass = iota // nothing is known
-	MemoryLink                   // memory: of one process, or shared by several
+	MemoryLink                   // memory of one process, or shared by several, that replicas work on together
 	EngineLink                   // a message passing engine, such as MPI, between processes of one host
-	SocketLink                   // sockets between processes of one host: unix sockets, TCP over loopback
+	SocketLink                   // messages between processes of one host: unix sockets, TCP over loopback, rings
 	NetworkLink                  // a network between hosts
 )
 

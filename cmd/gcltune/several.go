@@ -155,7 +155,8 @@ func said(all []samples, p point, way, usual string) string {
 
 // links has what auto goes by without a rule over a transport between processes.
 var links = map[string]func() methods.Tuning{
-	"tcp": methods.SocketLinks, "unix": methods.SocketLinks, "mpi": methods.EngineLinks,
+	"tcp": methods.SocketLinks, "unix": methods.SocketLinks, "shm": methods.SocketLinks,
+	"mpi": methods.EngineLinks,
 }
 
 // usual is the way that auto takes without a rule at a point of the samples, and the one that was measured of those

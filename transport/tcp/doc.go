@@ -1,5 +1,5 @@
-// Package tcp connects replicas that are processes: over TCP between hosts, over unix sockets between processes of one
-// host.
+// Package tcp connects replicas that are processes: over TCP between hosts, over unix sockets or through shared memory
+// between processes of one host.
 //
 //	end, err := tcp.Join(ctx, tcp.Config{Rank: 3, Size: 8, Job: "digits", Secret: secret},
 //		tcp.Meeting{Where: "node0:29500"})
@@ -26,6 +26,9 @@
 //
 // On Linux a data connection is a socket that is in no poller of the Go runtime. A lane that waits blocks its thread in
 // an epoll descriptor of its own. Elsewhere, and over TLS, two goroutines for each connection move its bytes.
+//
+// Over [Shm] there are no data connections. The control connections are unix sockets; before one carries messages, both
+// ends swap descriptors of memory, in which each then makes rings for the other: package transport/internal/segment.
 //
 // # What is promised when something dies
 //

@@ -155,7 +155,8 @@ func TestSwap(t *testing.T) {
 		there.Write([]byte("\x0anot for me"))
 		near, err := mine.swap(here, 1, smallForm)
 		near.close()
-		if want := "replica 1: it refuses that of this replica: not for me"; err == nil || !strings.Contains(err.Error(), want) {
+		want := "replica 1: it refuses that of this replica: not for me"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	})
@@ -186,7 +187,8 @@ func TestShmConfig(t *testing.T) {
 	cards := []card{{Network: Shm, Key: make([]byte, keySize)}, {Network: Auto}}
 	for _, c := range []Config{{Size: 2, Network: Shm}, {Size: 2}} {
 		err := agree(c, cards, true, nil)
-		if want := `replica 1 goes by transport "auto", and replica 0 by "shm": give all the same`; err == nil || err.Error() != want {
+		want := `replica 1 goes by transport "auto", and replica 0 by "shm": give all the same`
+		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -227,7 +229,8 @@ func TestNetworksDiffer(t *testing.T) {
 		}
 		all.Wait()
 		for rank, err := range errs {
-			if err == nil || networks[rank] == Shm && !strings.Contains(err.Error(), `give all replicas transport "shm"`) {
+			said := err != nil && strings.Contains(err.Error(), `give all replicas transport "shm"`)
+			if err == nil || networks[rank] == Shm && !said {
 				t.Errorf("%v: replica %d: %v", networks, rank, err)
 			}
 		}

@@ -40,7 +40,8 @@ func TestOpen(t *testing.T) {
 			t.Errorf("its length can be changed to %d", bytes)
 		}
 	}
-	if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", s.FD())); err != nil || !strings.HasSuffix(name, "(deleted)") {
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", s.FD()))
+	if err != nil || !strings.HasSuffix(name, "(deleted)") {
 		t.Errorf("it is called %s, %v", name, err)
 	}
 }
@@ -147,7 +148,9 @@ func TestBell(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(null)
-	for fd, want := range map[int]string{blocking: "blocks", null: `"/dev/null", want one of "anon_inode:[eventfd]"`, -1: "want one"} {
+	for fd, want := range map[int]string{
+		blocking: "blocks", null: `"/dev/null", want one of "anon_inode:[eventfd]"`, -1: "want one",
+	} {
 		if err := CheckBell(fd); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
