@@ -22,6 +22,7 @@ import (
 
 	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/segment"
 )
 
@@ -421,4 +422,147 @@ func TestUnderCollection(t *testing.T) {
 		working.Go(func() { e.Close() })
 	}
 	working.Wait()
+}
+
+// lanePair makes a link between two replicas on a lane that neither has open, and tells nobody.
+func lanePair(t *testing.T, all []*mesh, lane uint64) (a, b *rings) {
+	t.Helper()
+	a, err := all[0].shm.newRings(all[0].controls[1], lane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = all[1].shm.newRings(all[1].controls[0], lane); err != nil {
+		t.Fatal(err)
+	}
+	if !all[1].shm.answers(b) {
+		t.Fatal("the ring is not found")
+	}
+	return a, b
+}
+
+// TestRingsClose: the rings of a link are given back when both ends have closed it, whichever closes first, and where
+// one has closed it before the other could answer.
+func TestRingsClose(t *testing.T) {
+	leaktest.Check(t)
+	eps, all := meshes(t, 2, Config{})
+	given := func(rank int, lane uint64) bool {
+		r, err := all[rank].shm.newRings(all[rank].controls[1-rank], lane)
+		if err != nil {
+			return false // there is one still
+		}
+		r.lonely = true
+		r.Close()
+		return true
+	}
+	for lane, first := range []int{0, 1} {
+		a, b := lanePair(t, all, uint64(lane))
+		links := []*rings{a, b}
+		links[first].Close()
+		if given(first, uint64(lane)) {
+			t.Errorf("replica %d gives its ring back, and replica %d may look at it", first, 1-first)
+		}
+		links[1-first].Close()
+		for rank := range links {
+			if !given(rank, uint64(lane)) {
+				t.Errorf("closed first by replica %d: the ring of replica %d is not given back", first, rank)
+			}
+		}
+	}
+	a, err := all[0].shm.newRings(all[0].controls[1], 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := a.Send([]byte("last words"), nil, nil); n != 10 || err != nil {
+		t.Fatal(n, err)
+	}
+	a.Close()
+	b, err := all[1].shm.newRings(all[1].controls[0], 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !all[1].shm.answers(b) {
+		t.Fatal("the ring is not found")
+	}
+	got := make([]byte, 20)
+	if n, err := b.ReadInto(got); string(got[:n]) != "last words" || err != nil {
+		t.Errorf("%q, %v", got[:n], err)
+	}
+	if b.Close(); !given(1, 7) || !given(0, 7) {
+		t.Error("the ring that answers one that has ended, or that one, is not given back")
+	}
+	for _, e := range eps {
+		e.Close()
+	}
+	if err := a.Close(); err != nil { // the memory is gone
+		t.Error(err)
+	}
+}
+
+// TestSleeper: a lane that parks looks once more before it sleeps, and is woken by what its peer does afterwards.
+func TestSleeper(t *testing.T) {
+	eps, all := meshes(t, 2, Config{})
+	parker, err := all[1].shm.newSleeper(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := parker.(*sleeper)
+	a, b := lanePair(t, all, 7)
+	if err := s.Watch(b); err != nil {
+		t.Fatal(err)
+	}
+	send := func(n int) {
+		if n, err := a.Send(make([]byte, n), nil, nil); n == 0 || err != nil {
+			t.Error(n, err)
+		}
+	}
+	send(10)
+	s.Park(-1) // without a look it does not end
+	send(10)
+	s.Park(-1)
+	if n, err := b.ReadInto(make([]byte, 20)); n != 20 || err != nil {
+		t.Fatal(n, err)
+	}
+	if n, err := b.Send(make([]byte, 2*smallForm.Ring), nil, nil); n != smallForm.Ring || err != nil {
+		t.Fatal(n, err)
+	}
+	for _, wakes := range []func(){
+		func() { send(64) },
+		func() { // room
+			if n, err := a.ReadInto(make([]byte, smallForm.Ring)); n != smallForm.Ring || err != nil {
+				t.Error(n, err)
+			}
+		},
+		func() { a.Close() },
+		func() { s.Wake() },
+	} {
+		var waking sync.WaitGroup
+		var begun atomic.Bool
+		waking.Go(func() {
+			for s.asleep.Load() == 0 {
+				runtime.Gosched()
+			}
+			begun.Store(true)
+			wakes()
+		})
+		for !begun.Load() { // a wake-up of the step before may end a Park
+			s.Park(-1)
+		}
+		waking.Wait()
+	}
+	b.Close()
+	s.Close()
+	for _, e := range eps {
+		e.Close()
+	}
+}
+
+// TestNoDataConnection: a replica that shares memory takes no connection for data.
+func TestNoDataConnection(t *testing.T) {
+	m := quietMesh(1, 2)
+	m.shm = &shared{}
+	conn, _ := net.Pipe()
+	err := m.admit(conn, handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Data})
+	if err == nil || !strings.Contains(err.Error(), `give all replicas transport "shm"`) {
+		t.Error(err)
+	}
 }

@@ -33,10 +33,10 @@ func newSegment(m memory, rank int, form Form) *Segment {
 
 // allocate makes a block of zeros under a key that has none. The caller holds s.mu.
 func (s *Segment) allocate(key Key, bytes int) ([]byte, error) {
+	s.reclaim()
 	if _, ok := s.blocks[key]; ok {
 		return nil, fmt.Errorf("the shared memory has a block of key %#x already", uint64(key))
 	}
-	s.reclaim()
 	at, end := s.next, s.next
 	if free := s.free[bytes]; len(free) > 0 {
 		at = free[len(free)-1]

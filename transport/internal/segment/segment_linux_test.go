@@ -97,6 +97,16 @@ func TestOpenRefuses(t *testing.T) {
 		{"another rank", func(t *testing.T) int {
 			return file(t, seals, small.Bytes, func(b []byte) { putHeader(b, 4, small) })
 		}, "has rank 4, want 3"},
+		{"huge pages", func(t *testing.T) int {
+			fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_HUGETLB)
+			if err != nil {
+				t.Skip(err)
+			}
+			if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+				t.Fatal(err)
+			}
+			return fd
+		}, "want memory of ordinary pages"},
 		{"read only", func(t *testing.T) int {
 			return file(t, seals|unix.F_SEAL_WRITE, small.Bytes, good)
 		}, "mmap"},
