@@ -123,6 +123,7 @@ func TestSwap(t *testing.T) {
 						n, _ := there.Read(text)
 						err = errors.New(string(text[:n]))
 					}
+					there.CloseWrite()
 					heard <- err
 				}()
 			}

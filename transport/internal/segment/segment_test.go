@@ -161,7 +161,7 @@ func TestFree(t *testing.T) {
 	}
 	out.End()
 	s.Free(out, false)
-	other, _ := ringOf(t, s, p, 2)
+	ringOf(t, s, p, 2)
 	if b, err := in.Peek(1); string(b) != "last words" || err != nil {
 		t.Fatalf("%q, %v", b, err)
 	}
@@ -171,7 +171,7 @@ func TestFree(t *testing.T) {
 	}
 	in.Done()
 	before := s.next
-	_, third := ringOf(t, s, p, 3)
+	reused, third := ringOf(t, s, p, 3)
 	if s.next != before || p.Receiver(1, 7) != nil {
 		t.Error("the ring is not given back")
 	}
@@ -180,10 +180,10 @@ func TestFree(t *testing.T) {
 	}
 	// Who is late sets the word of a ring that is another one's now.
 	in.Done()
-	if s.Free(other, false); len(s.waiting) != 1 {
+	if s.Free(reused, false); len(s.waiting) != 1 {
 		t.Error("a ring is let go by the word of another one")
 	}
-	if n, err := other.Send([]byte{1}, nil, nil, func() {}); n != 1 || err != nil {
+	if n, err := reused.Send([]byte{1}, nil, nil, func() {}); n != 1 || err != nil {
 		t.Errorf("after the word of another ring: %d, %v", n, err)
 	}
 }
