@@ -95,7 +95,8 @@ func TestAnyInput(t *testing.T) {
 			open, closed, &gcl.Comm{}, open.Batch(schedule.AllReduce, gcl.Add, 0), schedule.AllReduce, vector,
 			context.Background(), gcl.Add, gcl.Mean, []float32{1, 2, 3}, []float32{}, [][]float32{{1}, {2, 3}},
 			chunks.Mapping{3, 4}, commgroup.Group{}, []*tensor.Tensor{vector, vector}, []*tensor.Tensor{{}},
-			gcl.Options{}, 0, 1, "star", star, func(_, _, _ []float32) {}, []int{3}, []int{0}, []int{-1}, []int{1, 2}, [][]int{{1}, {2}},
+			gcl.Options{}, 0, 1, "star", star, func(_, _, _ []float32) {}, []int{3}, []int{0}, []int{-1}, []int{1, 2},
+			[][]int{{1}, {2}},
 		},
 		Skip: map[string]string{"Comm.Close": "others are to be called with the Comm open"},
 	})
