@@ -84,32 +84,6 @@ func ExampleAllReduceTo() {
 	// Output: [[2 1] [2 1]]
 }
 
-func ExampleNewOperator() {
-	// The bits in which an odd number of replicas have a one.
-	xor, err := gcl.NewOperator("xor", func(dst, a, b []uint8) {
-		for i := range dst {
-			dst[i] = a[i] ^ b[i]
-		}
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	err = gcl.Run(context.Background(), 3, func(ctx context.Context, c *gcl.Comm) error {
-		bits := []uint8{1 << c.Rank(), 7}
-		if err := gcl.AllReduceInPlace(ctx, c, bits, xor); err != nil || c.Rank() != 0 {
-			return err
-		}
-		fmt.Printf("%v: %03b\n", xor, bits)
-		return nil
-	})
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// xor: [111 111]
-}
-
 // Three elements do not divide into two shards of one length, so the last one is padded with zeros.
 func ExampleReduceScatter() {
 	results := make([][]int32, 2)

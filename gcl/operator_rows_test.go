@@ -39,7 +39,7 @@ func TestOperatorRows(t *testing.T) {
 			}
 		}
 	}
-	if numOperators.Combines() || numOperators.Squares() || numOperators.Divides() {
+	if none := Operator(255); none.Combines() || none.Squares() || none.Divides() {
 		t.Error("what is no operator does something")
 	}
 }

@@ -89,9 +89,14 @@ var bitwise = sync.OnceValue(func() gcl.Operator {
 	}, gcl.Idempotent))
 })
 
+// secondOperand is an operator that TestNewOperator looks at.
+var secondOperand = sync.OnceValue(func() gcl.Operator {
+	return must(gcl.NewOperator("second_of_int16", func(dst, _, b []int16) { copy(dst, b) }, gcl.NotCommutative))
+})
+
 func TestNewOperator(t *testing.T) {
 	later := func(dst, a, b []int16) { copy(dst, b) }
-	op := must(gcl.NewOperator("second_of_int16", later, gcl.NotCommutative))
+	op := secondOperand()
 	if parsed, err := gcl.ParseOperator("second_of_int16"); parsed != op || err != nil {
 		t.Errorf("%v, parsed %v, %v", op, parsed, err)
 	}
@@ -177,10 +182,15 @@ func TestOwnOperatorDiffers(t *testing.T) {
 	}
 }
 
+// boom is an operator whose function panics.
+var boom = sync.OnceValue(func() gcl.Operator {
+	return must(gcl.NewOperator("boom_of_uint8", func(_, _, _ []uint8) { panic("boom") }))
+})
+
 // TestOwnOperatorPanics: a function that panics is a *PanicError of its replica, whatever way the call goes, and the
 // others do not hang.
 func TestOwnOperatorPanics(t *testing.T) {
-	boom := must(gcl.NewOperator("boom_of_uint8", func(_, _, _ []uint8) { panic("boom") }))
+	boom := boom()
 	for _, size := range []int{1, 100_000} {
 		for _, o := range bothWays() {
 			err := gcl.Run(t.Context(), 3, func(ctx context.Context, c *gcl.Comm) error {
