@@ -64,7 +64,9 @@ type planMove struct {
 	buf  schedule.Span
 	with schedule.Span // of a RecvFold; Count is 0 where there is none
 
-	second bool // the operand with comes behind what arrives: it tells where operands do not commute
+	// second: the operand with comes behind what arrives, which tells where operands do not commute. Strided spans are
+	// folded without it: no built-in schedule in rank order has any, and others do not get such operands.
+	second bool
 }
 
 // slotAlign is the number of elements that a slot's start is a multiple of, so that its bytes are aligned for any type
