@@ -90,12 +90,12 @@ func table() []row {
 		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
 		{
-			pkg: "transport/inproc", modules: []string{xsys},
-			imports: []string{
-				"transport", "transport/internal/calls", "transport/internal/meeting", "internal/machine",
-			},
+			pkg: "transport/inproc",
+			imports: []string{"transport", "transport/internal/calls", "transport/internal/crowd",
+				"transport/internal/meeting", "internal/machine"},
 		},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
+		{pkg: "transport/internal/crowd", modules: []string{xsys}},
 		{pkg: "transport/internal/meeting", imports: []string{"transport"}},
 		{
 			pkg: "transport/internal/stream", imports: []string{"transport", "transport/internal/calls"},
@@ -116,9 +116,9 @@ func table() []row {
 		},
 		{
 			pkg: "transport/tcp",
-			imports: []string{"transport", "transport/internal/handshake", "transport/internal/hosts",
-				"transport/internal/rendezvous", "transport/internal/segment", "transport/internal/stream",
-				"transport/internal/user", "internal/machine"},
+			imports: []string{"transport", "transport/internal/crowd", "transport/internal/handshake",
+				"transport/internal/hosts", "transport/internal/meeting", "transport/internal/rendezvous",
+				"transport/internal/segment", "transport/internal/stream", "transport/internal/user", "internal/machine"},
 			modules: []string{xsync, xsys},
 		},
 		{

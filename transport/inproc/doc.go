@@ -45,7 +45,7 @@
 // one token. Nothing else is woken, nothing polls, and no timer runs for a wait that is short.
 //
 // At a meeting on peer memory endpoints look for longer, up to some 50 us, unless other programs want the processors:
-// see crowd.
+// see package crowd.
 //
 // Waits of more than a millisecond or so are seen by a timer that all endpoints share. It wakes the endpoint, which
 // then enters a register of the blocked, where those who disagree about the call, or wait for each other in a circle,

@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/calls"
+	"gogcl.dev/transport/internal/crowd"
 )
 
 // endpoint is one replica's end of one lane. Its goroutine is the one that is in Exchange.
@@ -46,7 +47,7 @@ type endpoint struct {
 	onDone    func()
 	parks     uint64
 	spins     int // how often to look for progress before yielding
-	window    window
+	window    crowd.Window
 	settled   bool // Exchange leaves in the ordinary way
 	exchanged calls.History
 	visits    map[uint64]*visit
@@ -73,7 +74,7 @@ func newEndpoint(l *lane, rank, n int) *endpoint {
 		wake: make(chan reason, 1), exchanged: calls.NewHistory(historyLength),
 	}
 	if l.nw.spacious {
-		e.spins, e.window = minSpins, l.nw.crowd.window()
+		e.spins, e.window = minSpins, l.nw.crowd.Window()
 	}
 	e.onDone = func() { e.rouse(byEvent) }
 	return e

@@ -2,7 +2,6 @@ package inproc
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 	"unsafe"
@@ -48,9 +47,9 @@ func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait f
 		c := &eps[0].(*endpoint).lane.nw.crowd
 		open := func(e transport.Endpoint) bool { return !e.(*endpoint).closed.Load() }
 		for ctx.Err() == nil && slices.ContainsFunc(eps, open) {
-			c.until.Store(math.MaxInt64)
+			c.Force(true)
 			time.Sleep(20 * time.Microsecond)
-			c.until.Store(0)
+			c.Force(false)
 			time.Sleep(20 * time.Microsecond)
 		}
 	}()
@@ -60,7 +59,7 @@ func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait f
 // Crowd has the processors count as crowded for a while, at all endpoints of e's network.
 func Crowd(e transport.Endpoint) {
 	c := &e.(*endpoint).lane.nw.crowd
-	c.begin(c.elapsed(), true)
+	c.Begin(c.Elapsed(), true)
 }
 
 // LooksForItself reports whether e will look for all others at its next meeting with the members that it met last.

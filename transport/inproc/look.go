@@ -46,7 +46,7 @@ func (v *visit) Wait() error {
 				}
 				if looks%looksPerYield == looksPerYield-1 {
 					if long == 0 {
-						long = e.lane.nw.crowd.elapsed()
+						long = e.lane.nw.crowd.Elapsed()
 					}
 					runtime.Gosched()
 				}
@@ -63,7 +63,7 @@ func (v *visit) Wait() error {
 		}
 	}
 	if long > 0 {
-		e.lane.nw.crowd.waited(&e.window, long)
+		e.lane.nw.crowd.Waited(&e.window, long)
 	}
 	switch { // spinning in vain costs the processor that the others may be waiting for
 	case looks == 0:

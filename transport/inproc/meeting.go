@@ -31,7 +31,7 @@ type visit struct {
 	given  []int    // the members as the caller gave them
 	spins  int      // how often to look before parking, and
 	yields int      // how often to let others run
-	_      [48]byte // four lines in all
+	_      [40]byte // four lines in all
 }
 
 var errCrash = errors.New("a Combiner or a Worker panicked or ended its goroutine")
@@ -243,14 +243,21 @@ func (v *visit) Left(place int) meeting.Parting {
 }
 
 // Crowded implements meeting.Host.
-func (v *visit) Crowded() bool { return v.e.lane.nw.crowd.is() }
+func (v *visit) Crowded() bool { return v.e.lane.nw.crowd.Crowded() }
 
-// Show implements meeting.Host.
-func (v *visit) Show(mine transport.Memory) { v.table.shown[v.Place].Memory = mine }
+// Show implements meeting.Host. All memory can be laid open.
+func (v *visit) Show(mine transport.Memory) (open bool) {
+	v.table.shown[v.Place].Memory = mine
+	return true
+}
 
 // Views implements meeting.Host.
-func (v *visit) Views(views []transport.Memory) {
+func (v *visit) Views(views []transport.Memory) error {
 	for i := range views {
 		views[i] = v.table.shown[i].Memory
 	}
+	return nil
 }
+
+// Stuck implements meeting.Host: goroutines go on.
+func (v *visit) Stuck(place int) bool { return false }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/crowd"
 	"gogcl.dev/transport/internal/calls"
 )
 
@@ -29,7 +30,7 @@ func New(n int) ([]transport.Endpoint, error) {
 		told: make([]atomic.Bool, n), done: make(chan struct{}),
 		spacious: n <= processors, spins: maxMeetSpins, every: patrolEvery,
 	}
-	nw.crowd.began, nw.crowd.taken = time.Now(), processorsTaken
+	nw.crowd.Init(crowd.Taken)
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
 	nw.timer.Stop()
 	nw.mu.Lock()
@@ -50,7 +51,7 @@ type network struct {
 	spacious bool                                 // every replica can have a processor
 	expired  atomic.Bool                          // a Close has waited for settleTime
 	spins    int                                  // how often to look in vain at a meeting, at most
-	crowd    crowd
+	crowd    crowd.Watch
 
 	armed atomic.Bool   // the timer runs, or patrol does
 	timer *time.Timer   // calls patrol

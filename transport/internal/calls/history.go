@@ -12,6 +12,7 @@ import (
 type History struct {
 	calls []transport.Call // by number, in turn
 	count uint64
+	lost  bool                      // a call has been overwritten
 	older map[uint64]transport.Call // by group; nil until a call is overwritten by one of another group
 }
 
@@ -36,14 +37,24 @@ func (h *History) Add(call *transport.Call) {
 		}
 	}
 	oldest := h.at(0)
-	if h.count >= uint64(len(h.calls)) && oldest.Group != call.Group {
+	if h.count >= uint64(len(h.calls)) && oldest.Group != call.Group && oldest.Seq != 0 {
 		if h.older == nil {
 			h.older = map[uint64]transport.Call{}
 		}
 		h.older[oldest.Group] = *oldest
 	}
+	h.lost = h.lost || oldest.Seq != 0
 	*oldest = *call
 	h.count++
+}
+
+// Drop forgets the last call: it was begun, and goes on under its number as another one.
+func (h *History) Drop() {
+	if h.count == 0 {
+		return
+	}
+	*h.at(1) = transport.Call{}
+	h.count--
 }
 
 // kept is how many calls are remembered one by one.
@@ -52,7 +63,9 @@ func (h *History) kept() uint64 { return min(h.count, uint64(len(h.calls))) }
 // Last returns the last n calls, of those that are remembered one by one, the newest first.
 func (h *History) Last(n int) (out []transport.Call) {
 	for k := range min(uint64(n), h.kept()) {
-		out = append(out, *h.at(k + 1))
+		if c := h.at(k + 1); c.Seq != 0 { // else Drop has taken it
+			out = append(out, *c)
+		}
 	}
 	return out
 }
@@ -67,6 +80,7 @@ const (
 	Current                  // it is the last that was made in its group
 	Same                     // it has been made, and others after it
 	Other                    // another call has been made in its place
+	Skipped                  // it has not been made, and later ones of its group have
 	GoneLong                 // so long ago that there is no saying
 )
 
@@ -87,6 +101,9 @@ func (h *History) Find(c *transport.Call) (transport.Call, Standing) {
 			return *mine, Same
 		}
 		if mine.Seq < c.Seq {
+			if last.Seq != 0 {
+				return last, Skipped
+			}
 			return *mine, Ahead
 		}
 		last = *mine
@@ -104,7 +121,11 @@ func (h *History) Find(c *transport.Call) (transport.Call, Standing) {
 		}
 		return before, GoneLong
 	}
-	if last.Seq != 0 {
+	switch {
+	case last.Seq == 0:
+	case !h.lost:
+		return last, Skipped
+	default:
 		return last, GoneLong
 	}
 	return transport.Call{}, Unknown

@@ -46,3 +46,48 @@ func TestFind(t *testing.T) {
 		t.Errorf("the last calls are %d", last)
 	}
 }
+
+// TestSkipped: a call that was never made, in whose group later ones were, is told from one that is to come, and from
+// one so long ago that there is no saying. One that was dropped counts as never made.
+func TestSkipped(t *testing.T) {
+	h := NewHistory(4)
+	find := func(seq uint64) Standing {
+		_, how := h.Find(&transport.Call{Group: 7, Seq: seq})
+		return how
+	}
+	h.Add(&transport.Call{Group: 7, Seq: 2})
+	h.Add(&transport.Call{Group: 7, Seq: 4})
+	for seq, want := range []Standing{1: Skipped, 2: Same, 3: Skipped, 4: Current, 5: Ahead} {
+		if how := find(uint64(seq)); seq > 0 && how != want {
+			t.Errorf("number %d stands %d, want %d", seq, how, want)
+		}
+	}
+	h.Drop()
+	if how := find(4); how != Ahead {
+		t.Errorf("a call that was dropped stands %d, want %d", how, Ahead)
+	}
+	h.Add(&transport.Call{Group: 7, Seq: 4, Method: 1})
+	if mine, how := h.Find(&transport.Call{Group: 7, Seq: 4, Method: 1}); how != Current || mine.Method != 1 {
+		t.Errorf("the call in place of one that was dropped stands %d, %+v", how, mine)
+	}
+	for seq := uint64(5); seq < 9; seq++ {
+		h.Add(&transport.Call{Group: 7, Seq: seq})
+		if seq == 6 {
+			h.Drop()
+			h.Add(&transport.Call{Group: 7, Seq: seq})
+		}
+	}
+	if how := find(1); how != GoneLong {
+		t.Errorf("a number of long ago stands %d, want %d", how, GoneLong)
+	}
+	if n := len(h.Last(9)); n != 4 {
+		t.Errorf("%d last calls, want 4", n)
+	}
+	h.Drop()
+	for _, c := range h.Last(9) {
+		if c.Seq == 0 {
+			t.Error("the last calls have one that was dropped")
+		}
+	}
+	(&History{}).Drop()
+}

@@ -53,7 +53,7 @@ func (v *Visit) Broadcast(root int, buf []byte) error {
 		if err := v.host.Wait(); err != nil {
 			return err
 		}
-		if sent := v.seats[root].at(number).call; sent != *v.call {
+		if sent := v.seats[root].at(number).call; sent != *v.call { // it has its seat: it has been waited for
 			return v.disagree(root, sent)
 		}
 		copy(buf, v.board(root, number, len(buf)))

@@ -11,13 +11,17 @@ import "gogcl.dev/transport"
 func (v *Visit) Ahead() *transport.MismatchError {
 	number := v.broadcasts
 	switch v.stage {
-	case announcing:
+	case assembling, announcing:
 		number++
 	case taking:
 	default:
 		return nil
 	}
-	for i, s := range v.seats {
+	for i := range v.seats {
+		s := v.seat(i)
+		if s == nil {
+			continue
+		}
 		n := s.at(number)
 		switch {
 		case i == v.Place || n.number.Load() != number:
@@ -37,8 +41,9 @@ func (t *Table) Elsewhere(v *Visit, replica int, call *transport.Call) *transpor
 	if v != nil {
 		number = v.broadcasts + 1
 	}
-	for i, s := range t.seats {
-		if t.Members[i] == replica {
+	for i := range t.seats {
+		s := t.seat(i)
+		if t.Members[i] == replica || s == nil {
 			continue
 		}
 		if n := s.at(number); n.number.Load() == number && n.call.Seq == call.Seq && !n.call.Same(*call) {
@@ -54,7 +59,10 @@ func (v *Visit) Discord(place int) *transport.MismatchError {
 	if left == nil {
 		return nil
 	}
-	s := v.seats[place]
+	s := v.seat(place)
+	if s == nil {
+		s = &unmade
+	}
 	for k := range v.own.queue {
 		mine, theirs := &v.own.queue[k], &s.queue[k]
 		number := mine.number.Load()
@@ -75,22 +83,30 @@ func (v *Visit) Discord(place int) *transport.MismatchError {
 
 // Heard reports whether all other members have come to the last broadcast, or will come to nothing any more.
 func (v *Visit) Heard() bool {
-	for i, s := range v.seats {
-		if i != v.Place && v.host.Left(i) == nil && s.at(v.broadcasts).number.Load() < v.broadcasts {
+	for i := range v.seats {
+		if s := v.seat(i); i != v.Place && v.host.Left(i) == nil && v.broadcasts > 0 &&
+			(s == nil || s.at(v.broadcasts).number.Load() < v.broadcasts) {
 			return false
 		}
 	}
 	return true
 }
 
+// unmade stands for the seat of a member that has not made it.
+var unmade Seat
+
 // Unmatched compares the member's last broadcast with what the others have come to. discord says what is wrong with the
 // calls of a member that has left, if anything is.
 func (v *Visit) Unmatched(discord func(place int) *transport.MismatchError) error {
 	last, replica := v.broadcasts, v.Members[v.Place]
 	own := v.own.at(last)
-	for i, s := range v.seats {
-		theirs := s.at(last)
+	for i := range v.seats {
 		left := v.host.Left(i) // looked at first: who has left has taken all that it ever will
+		s := v.seat(i)
+		if s == nil {
+			s = &unmade
+		}
+		theirs := s.at(last)
 		switch number := theirs.number.Load(); {
 		case i == v.Place:
 		case s.at(last+1).number.Load() == last+1:
@@ -109,7 +125,11 @@ func (v *Visit) Unmatched(discord func(place int) *transport.MismatchError) erro
 
 // Unvisited looks for a broadcast at a table at which a member of it has never been.
 func (t *Table) Unvisited(replica int) error {
-	for i, s := range t.seats {
+	for i := range t.seats {
+		s := t.seat(i)
+		if s == nil {
+			continue
+		}
 		if first := s.at(1); first.number.Load() == 1 {
 			return &transport.UnmatchedError{Replica: replica, Peer: t.Members[i], Theirs: first.call}
 		}

@@ -19,7 +19,11 @@ func CheckGather(mine []byte, size int) error {
 
 // Gather is that of transport.Boards, after Begin.
 func (v *Visit) Gather(mine []byte, size int, c transport.Combiner) (all [][]byte, combined []byte, err error) {
+	if err := v.assemble(); err != nil {
+		return nil, nil, err
+	}
 	v.operations++
+	v.pieces = 0
 	turn := v.operations % 2
 	if size <= inlineLimit {
 		copy(v.own.notices[turn].inline[:], mine)
@@ -33,7 +37,7 @@ func (v *Visit) Gather(mine []byte, size int, c transport.Combiner) (all [][]byt
 			v.all[i] = s.boards[turn][:size]
 		}
 	}
-	if err := v.announce(c, 0); err != nil {
+	if err := v.announce(c, true); err != nil {
 		return nil, nil, err
 	}
 	if c != nil && !v.spread && v.hall.combines[turn] {

@@ -3,6 +3,7 @@ package meeting
 import (
 	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"gogcl.dev/transport"
 )
@@ -25,18 +26,24 @@ type notice struct {
 	inline [inlineLimit]byte
 }
 
-// stamp is the number of a barrier with one bit behind it: whether the member that arrives there holds the processors
-// to be crowded.
-func stamp(number uint64, crowded bool) uint64 {
-	number <<= 1
+// stamp is the number of a barrier with two bits behind it: whether the member that arrives there holds the processors
+// to be crowded, and whether its memory is hidden from the others.
+func stamp(number uint64, crowded, hidden bool) uint64 {
+	number <<= stampBits
 	if crowded {
-		number |= 1
+		number |= crowdedBit
+	}
+	if hidden {
+		number |= hiddenBit
 	}
 	return number
 }
 
-// crowdedAt is the bit of a stamp.
-func crowdedAt(stamp uint64) bool { return stamp&1 != 0 }
+const (
+	crowdedBit = 1 << iota
+	hiddenBit
+	stampBits = iota
+)
 
 // Seat is a member's place at the table. Only the member writes. It begins at a cache line: Go puts a header before an
 // object that has pointers and more than 512 bytes, and none before this one.
@@ -72,9 +79,24 @@ type Hall struct {
 	// By operation, in turn; written by the last to arrive before it says that the barrier is complete.
 	combines [2]bool // whether there is a result for all
 	spreads  [2]bool // what becomes of Visit.nextSpread
-	_        [60]byte
+	hides    [2]bool // what becomes of Visit.hidden
+	_        [58]byte
 	combined [2][SmallLimit]byte
 }
+
+// Place is what a member shares where each member's part of a table is a piece of memory of its own: zeros at first. The
+// hall of a table is that of its first member.
+type Place struct {
+	seat  Seat
+	hall  Hall
+	spool [queueLength * SmallLimit]byte
+}
+
+// PlaceBytes is the size of a Place. It begins at a cache line.
+const PlaceBytes = int(unsafe.Sizeof(Place{}))
+
+// PlaceIn is the Place in PlaceBytes of memory.
+func PlaceIn(b []byte) *Place { return (*Place)(unsafe.Pointer(&b[:PlaceBytes][0])) }
 
 // Table is where the members of a group meet on one lane.
 type Table struct {
@@ -83,15 +105,37 @@ type Table struct {
 	seats    []*Seat
 	spools   []spool // by place
 	hall     *Hall
+	find     func(place int) *Place // nil: all seats are there
 }
 
 // spool is the boards of a member's queue, for messages that do not fit into a notice. Only the member writes.
 type spool struct {
-	boards []byte // made with the first such message
+	boards []byte // nil until the first such message where the seats are made with the table
 	_      [64 - 24]byte
 }
 
-// board is where the message of a member's broadcast lies.
+// seat is that of a place, or nil: the member has not made it.
+func (t *Table) seat(place int) *Seat {
+	if s := t.seats[place]; s != nil || t.find == nil {
+		return s
+	}
+	return t.look(place)
+}
+
+// look looks for the seat of a place where members make their own.
+func (t *Table) look(place int) *Seat {
+	p := t.find(place)
+	if p == nil {
+		return nil
+	}
+	t.seats[place], t.spools[place].boards = &p.seat, p.spool[:]
+	if place == 0 {
+		t.hall = &p.hall
+	}
+	return &p.seat
+}
+
+// board is where the message of a member's broadcast lies. The member has its seat.
 func (t *Table) board(place int, number uint64, size int) []byte {
 	if size <= inlineLimit {
 		return t.seats[place].at(number).inline[:size]
@@ -102,11 +146,24 @@ func (t *Table) board(place int, number uint64, size int) []byte {
 
 // NewTable makes the table of some members, all of whose seats lie in this process. It keeps a copy of the list.
 func NewTable(members []int, spacious bool) *Table {
-	n := len(members)
-	t := &Table{Members: slices.Clone(members), Spacious: spacious, seats: make([]*Seat, n), spools: make([]spool, n),
-		hall: new(Hall)}
+	t := newTable(members)
+	t.Spacious, t.hall = spacious, new(Hall)
 	for i := range t.seats {
 		t.seats[i] = new(Seat)
 	}
 	return t
+}
+
+// NewTableApart makes one member's view of the table of some members, each of which makes its own Place. find returns
+// the Place of a member, or nil: it has not made it. What lies there may have been overwritten: see Visit.Check. It
+// keeps a copy of the list. Whether every member can have a processor is said by Host.Crowded of each.
+func NewTableApart(members []int, find func(place int) *Place) *Table {
+	t := newTable(members)
+	t.Spacious, t.find = true, find
+	return t
+}
+
+func newTable(members []int) *Table {
+	n := len(members)
+	return &Table{Members: slices.Clone(members), seats: make([]*Seat, n), spools: make([]spool, n)}
 }

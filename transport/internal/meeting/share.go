@@ -26,22 +26,26 @@ func CheckRounds(members []int, rounds []int, w transport.Worker) error {
 // Share is that of transport.PeerMemory, after Begin. A call of one round is done apart where every member can have a
 // processor, else together; one of several always apart. Forget follows it, also after a panic of the Worker.
 func (v *Visit) Share(mine transport.Memory, rounds []int, w transport.Worker) error {
-	pieces := 0
+	if err := v.assemble(); err != nil {
+		return err
+	}
+	v.pieces = 0
 	if len(rounds) == 1 {
-		pieces = rounds[0]
+		v.pieces = rounds[0]
 	}
 	v.operations++
-	v.host.Show(mine)
-	err := v.announce(nil, pieces)
+	err := v.announce(nil, v.host.Show(mine))
 	switch {
 	case err != nil:
 		return err
+	case v.hidden:
+		return transport.ErrNotShared
 	case len(rounds) != 1:
 		return v.workInRounds(rounds, w)
 	case v.spread:
-		return v.workApart(pieces, w)
+		return v.workApart(w)
 	}
-	return v.workTogether(pieces, w)
+	return v.workTogether(w)
 }
 
 // Forget holds on to nobody's memory.
@@ -61,7 +65,9 @@ func (v *Visit) enter() error {
 		return v.host.Fail(err)
 	}
 	v.viewed = true
-	v.host.Views(v.views)
+	if err := v.host.Views(v.views); err != nil {
+		return v.host.Fail(err)
+	}
 	return nil
 }
 
@@ -90,11 +96,11 @@ func (v *Visit) workInRounds(rounds []int, w transport.Worker) error {
 }
 
 // workApart does the member's part of the pieces of the one round: as many as each other member's.
-func (v *Visit) workApart(pieces int, w transport.Worker) error {
+func (v *Visit) workApart(w transport.Worker) error {
 	if err := v.enter(); err != nil {
 		return err
 	}
-	n := len(v.seats)
+	n, pieces := len(v.seats), v.pieces
 	for i := pieces * v.Place / n; i < pieces*(v.Place+1)/n && v.host.Interruption() == nil; i++ {
 		w.Piece(v.views, 0, i)
 	}
@@ -106,11 +112,14 @@ func (v *Visit) workApart(pieces int, w transport.Worker) error {
 // arrive to begin with. A member that finds none left has only to wait until all are done; none has to be run twice. A
 // member looks at the others' memory only once it has a piece. Until that is done the others cannot leave; without one
 // they may have left long ago.
-func (v *Visit) workTogether(pieces int, w transport.Worker) error {
+func (v *Visit) workTogether(w transport.Worker) error {
 	for entered := false; ; {
 		i := int(v.hall.next.Add(1) - 1)
-		if i >= pieces {
+		if i >= v.pieces {
 			break
+		}
+		if i < 0 {
+			return v.host.Fail(errOverwritten)
 		}
 		if !entered {
 			if err := v.enter(); err != nil {

@@ -33,9 +33,14 @@ type Host interface {
 	// Crowded reports whether other programs want the processors.
 	Crowded() bool
 
-	// Show lays the member's memory open. Views finds what all members have laid open, by their places.
-	Show(mine transport.Memory)
-	Views(views []transport.Memory)
+	// Show lays the member's memory open, and reports whether it can: where one member cannot, Share returns ErrNotShared
+	// to all. Views finds what all members have laid open, by their places. Its error fails the call.
+	Show(mine transport.Memory) (open bool)
+	Views(views []transport.Memory) error
+
+	// Stuck is asked while a member that may touch this one's memory stays inside after an abort, and reports whether it
+	// cannot any more.
+	Stuck(place int) bool
 }
 
 // Parting is what a member that has left has done.
@@ -48,7 +53,8 @@ type Parting interface {
 type stage uint8
 
 const (
-	announcing stage = iota // all at the first barrier of a Share or Gather
+	assembling stage = iota // all to have a seat
+	announcing              // all at the first barrier of a Share or Gather
 	syncing                 // all at any other barrier
 	sharing                 // all pieces to be done
 	taking                  // a message of Broadcast
@@ -69,9 +75,12 @@ type Visit struct {
 	history    uint64 // of their roots
 	awaited    uint64 // taking, catching: the broadcast
 	from       int    // taking: the place
+	pieces     int    // of a Share of one round
 	views      []transport.Memory
 	all        [][]byte
 	stage      stage
+	complete   bool // all members have their seats
+	hidden     bool // a member's memory is: in the operation in progress nothing is shared
 	spread     bool // in the operation in progress all look for themselves
 	nextSpread bool // in the next operation they do; the same at all members
 	viewed     bool // views hold the members' memory
@@ -82,7 +91,8 @@ func (v *Visit) Init(t *Table, place int, host Host) {
 	n := len(t.Members)
 	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
 	*v = Visit{
-		Table: t, host: host, own: t.seats[place], Place: place, nextSpread: t.Spacious,
+		Table: t, host: host, own: t.seat(place), Place: place,
+		complete: t.find == nil, nextSpread: t.Spacious && t.find == nil, // whether each has a processor shows when they meet
 		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
 	}
 }
@@ -100,16 +110,31 @@ func (v *Visit) Spread() bool { return v.spread }
 // NextSpread is Spread in the next operation.
 func (v *Visit) NextSpread() bool { return v.nextSpread }
 
+// assemble waits until all members have their seats.
+func (v *Visit) assemble() error {
+	if v.complete {
+		return nil
+	}
+	v.stage = assembling
+	if !v.Met() {
+		if err := v.host.Wait(); err != nil {
+			return err
+		}
+	}
+	v.complete = true
+	return nil
+}
+
 // announce is the first barrier of an operation, at which the calls are compared. With a Combiner the last to arrive
-// may combine what was gathered; before a Share it sets out the pieces.
-func (v *Visit) announce(c transport.Combiner, pieces int) error {
+// may combine what was gathered; before a Share it sets out the pieces. open says that the member's memory is laid open.
+func (v *Visit) announce(c transport.Combiner, open bool) error {
 	v.stage = announcing
 	v.number++
 	turn := v.operations % 2
 	n := &v.own.notices[turn]
 	n.call = *v.call
 	v.spread = v.nextSpread
-	n.number.Store(stamp(v.number, v.host.Crowded()))
+	n.number.Store(stamp(v.number, v.host.Crowded(), !open))
 	if v.spread {
 		return v.meetSpread()
 	}
@@ -118,19 +143,19 @@ func (v *Visit) announce(c transport.Combiner, pieces int) error {
 		if err := v.host.Wait(); err != nil {
 			return err
 		}
-		v.nextSpread = h.spreads[turn]
+		v.nextSpread, v.hidden = h.spreads[turn], h.hides[turn]
 		return nil
 	}
 	if err := v.compare(); err != nil {
 		return err
 	}
-	h.spreads[turn] = v.nextSpread
+	h.spreads[turn], h.hides[turn] = v.nextSpread, v.hidden
 	if h.combines[turn] = c != nil; c != nil {
 		c.Combine(h.combined[turn][:len(v.all[0])], v.all)
 	}
 	h.next.Store(0)
-	h.left.Store(int64(pieces))
-	v.complete()
+	h.left.Store(int64(v.pieces))
+	v.release()
 	return nil
 }
 
@@ -146,7 +171,7 @@ func (v *Visit) synchronise() error {
 	if int(v.hall.count.Add(1)) < len(v.seats) {
 		return v.host.Wait()
 	}
-	v.complete()
+	v.release()
 	return nil
 }
 
@@ -157,8 +182,8 @@ func (v *Visit) Arrive() {
 	v.own.synced.Store(v.number)
 }
 
-// complete gives the word that all have arrived.
-func (v *Visit) complete() {
+// release gives the word that all have arrived.
+func (v *Visit) release() {
 	v.hall.count.Store(0)
 	v.hall.done.Store(v.number)
 	v.host.Ring()
@@ -178,17 +203,18 @@ func (v *Visit) meetSpread() error {
 }
 
 // compare checks that all who have met are in the same call, and finds how they will meet next: as soon as one of them
-// holds the processors to be crowded, all do.
+// holds the processors to be crowded, all do. In the same way all hide what one hides.
 func (v *Visit) compare() error {
-	crowded := false
+	stamps := uint64(0)
 	for i, s := range v.seats {
 		n := &s.notices[v.operations%2]
-		if i != v.Place && n.call != *v.call {
-			return v.disagree(i, n.call)
+		if theirs := n.call; i != v.Place && theirs != *v.call {
+			return v.disagree(i, theirs)
 		}
-		crowded = crowded || crowdedAt(n.number.Load())
+		stamps |= n.number.Load()
 	}
-	v.nextSpread = v.Spacious && !crowded
+	v.nextSpread = v.Spacious && stamps&crowdedBit == 0
+	v.hidden = stamps&hiddenBit != 0
 	return nil
 }
 
@@ -202,20 +228,25 @@ func (v *Visit) mismatch(place int, theirs transport.Call) *transport.MismatchEr
 	return &transport.MismatchError{Replica: v.Members[v.Place], Peer: v.Members[place], Mine: *v.call, Theirs: theirs}
 }
 
-// Present reports whether v has no need to wait for the member at a place. A bystander may ask.
+// Present reports whether v has no need to wait for the member at a place. A bystander may ask. A number is compared for
+// being the very one that is awaited: nobody can be further, and what is greater has been overwritten.
 func (v *Visit) Present(place int) bool {
-	s := v.seats[place]
-	switch v.stage {
-	case announcing:
-		return s.notices[v.operations%2].number.Load() >= stamp(v.number, false)
-	case syncing:
-		return s.synced.Load() >= v.number
-	case taking:
-		return place != v.from || s.at(v.awaited).number.Load() >= v.awaited
-	case catching:
-		return place == v.Place || s.at(v.awaited).number.Load() >= v.awaited
+	s := v.seat(place)
+	switch {
+	case s == nil:
+		return false
+	case v.stage == announcing:
+		return s.notices[v.operations%2].number.Load()>>stampBits == v.number
+	case v.stage == syncing: // or at the next one
+		return s.synced.Load()-v.number <= 1
+	case v.stage == taking:
+		return place != v.from || s.at(v.awaited).number.Load() == v.awaited
+	case v.stage == catching:
+		return place == v.Place || s.at(v.awaited).number.Load() == v.awaited
+	case v.stage == sharing:
+		return v.hall.left.Load() == 0 || !s.inside.Load() // those inside have a piece, or look for one
 	}
-	return v.hall.left.Load() == 0 || !s.inside.Load() // sharing: those inside have a piece, or look for one
+	return true // assembling
 }
 
 // Met reports whether v has nothing to wait for.
@@ -225,8 +256,8 @@ func (v *Visit) Met() bool {
 		return v.Present(v.from)
 	case v.stage == sharing:
 		return v.hall.left.Load() == 0
-	case v.stage != catching && !v.spread:
-		return v.hall.done.Load() >= v.number
+	case !v.spread && (v.stage == announcing || v.stage == syncing):
+		return v.hall.done.Load() == v.number
 	}
 	for i := range v.seats {
 		if !v.Present(i) {
@@ -250,8 +281,8 @@ func (v *Visit) Missing() int {
 // any more. Nobody goes inside again, and those who are leave after the piece that they are at.
 func (v *Visit) Vacate() {
 	v.own.inside.Store(false)
-	for _, s := range v.seats {
-		for s.inside.Load() {
+	for i, s := range v.seats {
+		for s != nil && s.inside.Load() && !v.host.Stuck(i) {
 			runtime.Gosched()
 		}
 	}

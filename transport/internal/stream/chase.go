@@ -90,7 +90,7 @@ func (l *Lane) blocks(q *probe) bool {
 	case forCall:
 		call := &q.path[len(q.path)-1].call
 		_, how := l.history.Find(call)
-		return call.Seq != 0 && (how == calls.Unknown || how == calls.Ahead)
+		return call.Seq != 0 && (how == calls.Unknown || how == calls.Ahead || how == calls.Skipped)
 	}
 	return p.recvs == 0
 }

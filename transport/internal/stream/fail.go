@@ -216,7 +216,7 @@ func (l *Lane) discordIn(over bool) error {
 		}
 		mine, how := l.history.Find(&call)
 		switch how {
-		case calls.Other:
+		case calls.Other, calls.Skipped: // it waits for what this replica has not done, and never will
 			return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: call}
 		case calls.Current, calls.Same, calls.GoneLong: // it has come since
 			p.waits.clear(call)

@@ -1,13 +1,5 @@
-package inproc
-
-import (
-	"sync"
-	"sync/atomic"
-	"time"
-)
-
-// crowd says whether the processors are crowded: whether other programs want them so much that a replica cannot count
-// on having one.
+// Package crowd says whether the processors are crowded: whether other programs want them so much that a replica cannot
+// count on having one.
 //
 // Where every replica can have a processor, a member of a meeting waits by looking again and again, and parks after
 // some 50 us. With one busy loop beside as many replicas as processors that is the worst way. The kernel puts the
@@ -23,9 +15,19 @@ import (
 // The first window of an endpoint is no evidence, nor is the first after a long time without a long wait. The monitor
 // of Go's runtime wakes some 60 times in the first 5 ms of a process, and again after the process was idle. Where
 // replicas have all processors it takes one each time. Replicas wait for each other then, too: not all have begun.
-type crowd struct {
+package crowd
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Watch says whether the processors are crowded, for all lanes of a process or for all its replicas.
+type Watch struct {
 	began time.Time
-	taken func() int64 // processorsTaken
+	taken func() int64
 	until atomic.Int64 // nanoseconds since began: when the crowded time ends; 0: there is none
 
 	mu     sync.Mutex    // guards ended and length
@@ -50,37 +52,49 @@ const (
 	crowdedRate  = 1200
 )
 
-// window is a stretch of time in which an endpoint watches how long it waits.
-type window struct {
-	began  time.Duration // by crowd.elapsed
+// Window is a stretch of time in which an endpoint watches how long it waits.
+type Window struct {
+	began  time.Duration // by Watch.Elapsed
 	waited time.Duration // in long waits
-	taken  int64         // what crowd.taken returned when the window began
+	taken  int64         // what Watch.taken returned when the window began
 	counts bool          // it may be evidence: the window before was not longer than longWindow
 }
 
-// window begins a window.
-func (c *crowd) window() window { return window{began: c.elapsed(), taken: c.taken()} }
+// Init begins to watch. taken says how often the kernel has taken a processor from the process: Taken, but in tests.
+func (c *Watch) Init(taken func() int64) { c.began, c.taken = time.Now(), taken }
 
-// elapsed is the time since the network was made.
-func (c *crowd) elapsed() time.Duration { return time.Since(c.began) }
+// Force has the processors count as crowded, for good, or not: for tests.
+func (c *Watch) Force(crowded bool) {
+	until := int64(0)
+	if crowded {
+		until = math.MaxInt64
+	}
+	c.until.Store(until)
+}
 
-// is reports whether the processors are crowded.
-func (c *crowd) is() bool {
+// Window begins a window.
+func (c *Watch) Window() Window { return Window{began: c.Elapsed(), taken: c.taken()} }
+
+// Elapsed is the time since Init.
+func (c *Watch) Elapsed() time.Duration { return time.Since(c.began) }
+
+// Crowded reports whether the processors are crowded.
+func (c *Watch) Crowded() bool {
 	until := c.until.Load()
 	if until == 0 {
 		return false
 	}
-	if int64(c.elapsed()) < until {
+	if int64(c.Elapsed()) < until {
 		return true
 	}
 	c.until.CompareAndSwap(until, 0)
 	return false
 }
 
-// waited adds a long wait, from a moment until now, to a window, and begins the next window when this one is long
+// Waited adds a long wait, from a moment until now, to a window, and begins the next window when this one is long
 // enough.
-func (c *crowd) waited(w *window, from time.Duration) {
-	now := c.elapsed()
+func (c *Watch) Waited(w *Window, from time.Duration) {
+	now := c.Elapsed()
 	w.waited += now - from
 	took := now - w.began
 	if took < windowLength {
@@ -88,20 +102,20 @@ func (c *crowd) waited(w *window, from time.Duration) {
 	}
 	taken := c.taken()
 	if w.tooMuch(took, taken) {
-		c.begin(now, w.counts)
+		c.Begin(now, w.counts)
 	}
-	*w = window{began: now, taken: taken, counts: took <= longWindow}
+	*w = Window{began: now, taken: taken, counts: took <= longWindow}
 }
 
 // tooMuch reports whether a window that took so long is evidence of crowded processors.
-func (w *window) tooMuch(took time.Duration, taken int64) bool {
+func (w *Window) tooMuch(took time.Duration, taken int64) bool {
 	rate := float64(taken-w.taken) / took.Seconds()
 	return w.waited >= took/waitedShare && rate >= crowdedRate
 }
 
-// begin begins a crowded time, unless there is one. Where the window does not count it does so soon after a crowded
+// Begin begins a crowded time, unless there is one. Where the window does not count it does so soon after a crowded
 // time only.
-func (c *crowd) begin(now time.Duration, counts bool) {
+func (c *Watch) Begin(now time.Duration, counts bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
