@@ -169,6 +169,7 @@ func (e *endpoint) Broadcast(ctx context.Context, call transport.Call, members [
 		return err
 	}
 	defer e.dismiss()
+	v.Mix(root, len(buf))
 	return v.Visit.Broadcast(root, buf)
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gogcl.dev/transport"
-	"gogcl.dev/transport/internal/crowd"
 	"gogcl.dev/transport/internal/calls"
+	"gogcl.dev/transport/internal/crowd"
 )
 
 // maxReplicas bounds the memory of a network, which grows with the square of their number: 72 bytes a pair, 4.8 GB in

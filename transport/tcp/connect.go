@@ -112,7 +112,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		lane.Close()
 		return nil, fmt.Errorf("tcp: replica %d: %w", c.Rank, err)
 	}
-	return &endpoint{lane, where}, nil
+	return m.newEndpoint(lane, where), nil
 }
 
 // serve takes the connections of others.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,6 +29,8 @@ type control struct {
 	mesh    *mesh
 	peer    int
 	process *process // the peer's, if it can be asked after
+
+	ended atomic.Bool // the connection has, by the other side
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond  // queue or leaving
@@ -209,6 +212,12 @@ func (m *messages) next() (message []byte, begun bool, err error) {
 	return message, true, nil
 }
 
+// gone reports whether the process of the peer has ended, and touches no memory any more: the kernel closes its sockets
+// after it has let its memory go.
+func (c *control) gone() bool {
+	return c.ended.Load() && (c.process == nil || c.process.ended(0))
+}
+
 // leave ends the queue. What is in it is still written.
 func (c *control) leave() {
 	c.mu.Lock()
@@ -280,6 +289,9 @@ func (c *control) read(conn net.Conn) {
 			err = c.mesh.node.Handle(c.peer, message)
 		}
 		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+				c.ended.Store(true)
+			}
 			if c.mesh.node.Misses(c.peer) { // to find out why takes time
 				c.mesh.node.Lost(c.peer, c.why(conn, err, silence))
 			}

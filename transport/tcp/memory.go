@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gogcl.dev/transport/internal/crowd"
 	"gogcl.dev/transport/internal/segment"
 )
 
@@ -19,9 +20,10 @@ import (
 //	── control message: ring, lane ─────▶ makes a ring to 0 in its own, and finds that of 0
 //	finds that of 1 by looking
 type shared struct {
-	own  *segment.Segment
-	bell int
-	rank int
+	own   *segment.Segment
+	bell  int
+	rank  int
+	crowd crowd.Watch
 
 	// mu guards closed, and lets no link be made or closed meanwhile. Lanes use what they have without it: they are
 	// closed before.
@@ -45,7 +47,9 @@ func newShared(rank int, form segment.Form) (*shared, error) {
 		own.Close()
 		return nil, err
 	}
-	return &shared{own: own, bell: bell, rank: rank}, nil
+	s := &shared{own: own, bell: bell, rank: rank}
+	s.crowd.Init(crowd.Taken)
+	return s, nil
 }
 
 // close lets go of all memory. The lanes are closed.

@@ -94,6 +94,7 @@ type sleeper struct {
 	lane   uint64
 	asleep *atomic.Uint64
 	links  []*rings
+	goal   stream.Awaited // nil: the lane waits for links only
 }
 
 func (s *shared) newSleeper(lane uint64) (stream.Parker, error) {
@@ -123,6 +124,9 @@ func (s *sleeper) Watch(l stream.Link) error {
 	return s.poller.Watch(l)
 }
 
+// Attend implements stream.Attendant.
+func (s *sleeper) Attend(goal stream.Awaited) { s.goal = goal }
+
 // Park implements stream.Parker.
 func (s *sleeper) Park(limit time.Duration) {
 	s.asleep.Store(1)
@@ -130,7 +134,7 @@ func (s *sleeper) Park(limit time.Duration) {
 	for _, r := range s.links {
 		changed = r.changed() || changed
 	}
-	if !changed {
+	if !changed && (s.goal == nil || !s.goal.Met()) {
 		s.poller.Park(limit)
 	}
 	s.asleep.Store(0)

@@ -20,12 +20,11 @@ func CheckBroadcast(members []int, root int, buf []byte) error {
 // fnvPrime is that of the 64-bit FNV-1a hash.
 const fnvPrime = 0x100000001b3
 
-// Broadcast is that of transport.Boards, after Begin. Members that take a message compare its call, its root and its
+// Broadcast is that of transport.Boards, after Begin and Mix. Members that take a message compare its call, its root and its
 // length with their own. That leaves those that take none, two that both believe to be the root. They compare their
 // calls every queueLength/2 broadcasts; and their roots differ, so the history of roots that goes into every later
 // comparison does.
 func (v *Visit) Broadcast(root int, buf []byte) error {
-	v.call.Digest = (v.call.Digest ^ uint64(root+1)<<32 ^ uint64(len(buf))) * fnvPrime
 	v.broadcasts++
 	number := v.broadcasts
 	v.history = (v.history ^ uint64(root+1)) * fnvPrime

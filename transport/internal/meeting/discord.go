@@ -46,11 +46,25 @@ func (t *Table) Elsewhere(v *Visit, replica int, call *transport.Call) *transpor
 		if t.Members[i] == replica || s == nil {
 			continue
 		}
-		if n := s.at(number); n.number.Load() == number && n.call.Seq == call.Seq && !n.call.Same(*call) {
-			return &transport.MismatchError{Replica: replica, Peer: t.Members[i], Mine: *call, Theirs: n.call}
+		if mismatch := s.elsewhere(number, replica, t.Members[i], call); mismatch != nil {
+			return mismatch
 		}
 	}
 	return nil
+}
+
+// Elsewhere is that of a Table at which the replica has never been, for the Place of one member of it.
+func (p *Place) Elsewhere(replica, peer int, call *transport.Call) *transport.MismatchError {
+	return p.seat.elsewhere(1, replica, peer, call)
+}
+
+// elsewhere compares the broadcast of a number of a peer with a call of a replica.
+func (s *Seat) elsewhere(number uint64, replica, peer int, call *transport.Call) *transport.MismatchError {
+	n := s.at(number)
+	if n.number.Load() != number || n.call.Seq != call.Seq || n.call.Same(*call) {
+		return nil
+	}
+	return &transport.MismatchError{Replica: replica, Peer: peer, Mine: *call, Theirs: n.call}
 }
 
 // Discord compares what a member has done that has left, and its broadcasts, with this one's broadcasts.

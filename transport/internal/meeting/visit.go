@@ -104,6 +104,14 @@ func (v *Visit) Begin(call *transport.Call) {
 	v.call, v.spread = call, v.nextSpread
 }
 
+// Mix makes the call in progress that of a Broadcast. It goes before what others compare.
+func (v *Visit) Mix(root, size int) {
+	v.call.Digest = (v.call.Digest ^ uint64(root+1)<<32 ^ uint64(size)) * fnvPrime
+}
+
+// Call is the call in progress.
+func (v *Visit) Call() *transport.Call { return v.call }
+
 // Spread reports whether in the operation in progress every member looks for itself, since it can have a processor.
 func (v *Visit) Spread() bool { return v.spread }
 

@@ -27,6 +27,10 @@ const (
 // be taken back without a trace, and who looks for a key that is not there looks at so many entries at most.
 const window = 128
 
+// abortedAt is where the header has a word that whoever aborts the job sets: see Segment.Aborted. It has a line of the
+// cache of its own.
+const abortedAt = 1024
+
 // magic and version begin a segment. They are of this machine's byte order, as all words of a segment.
 const (
 	magic   = 0x74_6e_65_6d_67_65_73_67 // "gsegment"
@@ -95,12 +99,13 @@ type Kind uint64
 const (
 	LaneKind Kind = iota + 1 // the word of a lane: see Segment.Lane
 	RingKind                 // a ring, to one peer on one lane
+	SeatKind                 // what a member of a group shares with the others, on one lane
 )
 
-// KeyOf is the key of the block of a kind, a lane and a peer: a mixture by the finalizer of MurmurHash3.
-func KeyOf(kind Kind, lane uint64, peer int) Key {
+// KeyOf is the key of the block of a kind on a lane, for a peer, a group or nobody (0): a mixture by the finalizer of MurmurHash3.
+func KeyOf(kind Kind, lane, which uint64) Key {
 	x := uint64(kind)
-	for _, y := range [2]uint64{lane, uint64(peer)} {
+	for _, y := range [2]uint64{lane, which} {
 		x = (x ^ y) * 0x9e3779b97f4a7c15
 		x = (x ^ x>>33) * 0xff51afd7ed558ccd
 		x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
@@ -158,6 +163,16 @@ func (m memory) enter(key Key, offset int) error {
 		}
 	}
 	return errFull
+}
+
+// holds reports whether the directory has a block of a key at an offset.
+func (m memory) holds(key Key, offset int) bool {
+	for i := range window {
+		if e := m.entry(key, i); e.key.Load() == uint64(key) {
+			return e.offset.Load() == uint64(offset)
+		}
+	}
+	return false
 }
 
 // strike takes a key back.

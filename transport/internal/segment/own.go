@@ -1,15 +1,18 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Segment is the one of this process, where it allocates. All methods may be called by several goroutines, but Close,
 // after which nothing of the segment is used.
 type Segment struct {
 	memory
+	rank  int
 	form  Form
 	punch func(at, n int) error // gives pages back, which are zeros then
 	unmap func() error
@@ -19,7 +22,8 @@ type Segment struct {
 	next    int        // where no block has been yet
 	free    map[int][]int
 	blocks  map[Key]extent
-	waiting []*Sender // let go, and their receivers may still look at them
+	seats   map[uint64][]Key // by lane
+	waiting []*Sender        // let go, and their receivers may still look at them
 }
 
 // extent is where a block lies.
@@ -28,7 +32,8 @@ type extent struct{ at, bytes int }
 // newSegment lays a segment out in memory that is zeros.
 func newSegment(m memory, rank int, form Form) *Segment {
 	putHeader(m, rank, form)
-	return &Segment{memory: m, form: form, fd: -1, next: blocksAt, free: map[int][]int{}, blocks: map[Key]extent{}}
+	return &Segment{memory: m, rank: rank, form: form, fd: -1, next: blocksAt, free: map[int][]int{}, blocks: map[Key]extent{},
+		seats: map[uint64][]Key{}}
 }
 
 // allocate makes a block of zeros under a key that has none. The caller holds s.mu.
@@ -100,11 +105,52 @@ func (s *Segment) FreeLane(lane uint64) {
 	s.release(KeyOf(LaneKind, lane, 0))
 }
 
+// Seat makes the block of this process as a member of a group on a lane, of whole pages of zeros.
+func (s *Segment) Seat(lane, group uint64, bytes int) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := KeyOf(SeatKind, lane, group)
+	b, err := s.allocate(key, bytes)
+	if err == nil {
+		s.seats[lane] = append(s.seats[lane], key)
+	}
+	return b, err
+}
+
+// FreeSeats gives back the blocks of Seat on a lane. No member of its groups looks at them any more.
+func (s *Segment) FreeSeats(lane uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range s.seats[lane] {
+		s.release(key)
+	}
+	delete(s.seats, lane)
+}
+
+// Aborted is a word that another process sets, not to 0, when it aborts: it then looks for calls of this process that
+// touch its memory, and this one looks at the word after it has said that a call does.
+func (m memory) Aborted() *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&m[abortedAt])) }
+
+// Check says whether the header and the directory of this process's segment are what it has written.
+func (s *Segment) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := checkHeader(s.memory[:headerUsed], s.rank, s.form); err != nil {
+		return errors.Join(errOverwritten, err)
+	}
+	for key, x := range s.blocks {
+		if !s.holds(key, x.at) {
+			return errOverwritten
+		}
+	}
+	return nil
+}
+
 // Sender makes a ring to a peer on a lane.
 func (s *Segment) Sender(lane uint64, peer int) (*Sender, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := KeyOf(RingKind, lane, peer)
+	key := KeyOf(RingKind, lane, uint64(peer))
 	b, err := s.allocate(key, ringAt+s.form.Ring)
 	if err != nil {
 		return nil, err
@@ -151,11 +197,16 @@ func (p *Peer) Lane(lane uint64) (asleep *atomic.Uint64) {
 
 // Receiver is the peer's ring to this process, which is number me, on a lane, or nil: the peer has not made it.
 func (p *Peer) Receiver(lane uint64, me int) *Receiver {
-	key := KeyOf(RingKind, lane, me)
+	key := KeyOf(RingKind, lane, uint64(me))
 	if b := p.find(key, ringAt+p.form.Ring); b != nil {
 		return newReceiver(b, key)
 	}
 	return nil
+}
+
+// Seat is the block of the peer as a member of a group on a lane, as in Segment.Seat, or nil: the peer has not made it.
+func (p *Peer) Seat(lane, group uint64, bytes int) []byte {
+	return p.find(KeyOf(SeatKind, lane, group), bytes)
 }
 
 // Ended reports whether the sender has ended.

@@ -24,6 +24,9 @@ const (
 // errIndex says that the other side's index of a ring is impossible.
 var errIndex = errors.New("an index of the shared memory makes no sense: a process has overwritten it")
 
+// errOverwritten says the same of the header and the directory.
+var errOverwritten = errors.New("the shared memory of this process makes no sense: another process has overwritten it")
+
 // Sender is the end of a ring that puts bytes in. One goroutine at a time uses it.
 type Sender struct {
 	key   Key

@@ -379,9 +379,9 @@ func FuzzSegment(f *testing.F) {
 		}
 		p := &Peer{memory: make(memory, small.Bytes), form: small}
 		for i, kind := range []Kind{LaneKind, RingKind} {
-			e := p.entry(KeyOf(kind, lane, 7*i), int(offset%window))
+			e := p.entry(KeyOf(kind, lane, uint64(7*i)), int(offset%window))
 			e.offset.Store(offset)
-			e.key.Store(uint64(KeyOf(kind, lane, 7*i)))
+			e.key.Store(uint64(KeyOf(kind, lane, uint64(7*i))))
 		}
 		if offset < uint64(len(p.memory)) {
 			copy(p.memory[offset:], block)

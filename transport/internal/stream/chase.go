@@ -43,7 +43,9 @@ func (l *Lane) sendProbe(number uint32) {
 			continue
 		}
 		if l.engaged {
-			l.sendWait(r, number, forCall, 0)
+			if l.waitsFor(r) {
+				l.sendWait(r, number, forCall, 0)
+			}
 			continue
 		}
 		if p.recvs > 0 && p.at < 0 && !p.seen {

@@ -130,7 +130,11 @@ func (l *Lane) settle() error {
 				any = true
 			}
 		}
-		return any
+		return any || l.boards != nil && !l.boards.Heard()
+	}
+	if a, ok := l.parker.(Attendant); ok && l.boards != nil {
+		a.Attend(hearing{l.boards})
+		defer a.Attend(nil)
 	}
 	if open() && !n.expired.Load() {
 		for r := range l.peers {
@@ -175,8 +179,23 @@ func (l *Lane) settle() error {
 		}
 		return &transport.ClosedError{Replica: r}
 	}
+	if l.boards != nil && n.aborted.Load() == nil {
+		return l.boards.Unheard()
+	}
 	return nil
 }
+
+// hearing waits for others to hear what this replica has told them beside messages.
+type hearing struct{ Boards }
+
+// Met implements Awaited.
+func (h hearing) Met() bool { return h.Heard() }
+
+// Awaits implements Awaited. Nobody asks.
+func (h hearing) Awaits(int) bool { return true }
+
+// Check implements Awaited. Nobody asks.
+func (h hearing) Check() error { return nil }
 
 // part tells the others that this replica leaves the lane, or all lanes, and gives back what the lane has.
 func (l *Lane) part(whole bool) {

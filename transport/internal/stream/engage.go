@@ -33,23 +33,15 @@ const desertionLimit = 2 * time.Second
 // Engage carries out work among this replica and others in place of an Exchange: one call at a time, with the same
 // errors. What the others send and tell is looked at as in an Exchange.
 func (l *Lane) Engage(ctx context.Context, call transport.Call, peers []int, work Work) error {
-	if !l.busy.TryLock() {
-		return l.refuse(&call)
+	if err := l.Take(&call); err != nil {
+		return err
 	}
-	if l.closed.Load() {
-		l.busy.Unlock()
-		return l.refuse(&call)
+	if err := l.Enter(ctx, &call, peers); err != nil {
+		return err
 	}
-	l.begin(ctx, call, nil)
-	for _, r := range peers {
-		if r != l.node.Rank {
-			l.active = append(l.active, r)
-		}
-	}
-	l.engaged = true
+	l.settled = false // as long as work may panic
 	defer l.end()
 	began, err := l.engage(work)
-	l.engaged = false
 	if err != nil && began {
 		work.Halt()
 	}
@@ -70,9 +62,6 @@ func (l *Lane) Fail(call transport.Call, peer int, err error) error {
 
 // engage carries out work, and reports whether it has begun.
 func (l *Lane) engage(work Work) (began bool, err error) {
-	if err := l.interruption(); err != nil {
-		return false, l.fail(nil, err)
-	}
 	if err := work.Begin(); err != nil {
 		return false, l.fail(nil, err)
 	}
@@ -98,18 +87,8 @@ func (l *Lane) engage(work Work) (began bool, err error) {
 			continue
 		case waited < engageSurvey:
 			continue
-		case !w.noticed && waited >= noticeAfter:
-			w.noticed = true
-			message := transport.AppendCall(appendLane(l.draft[:0], waits, l.number), l.call)
-			for _, r := range l.active {
-				l.node.Host.Tell(r, message)
-			}
-			w.interval = firstProbe
-			w.probe = now.Add(w.interval)
-		case w.noticed && now.After(w.probe):
-			l.beginChase()
-			w.interval = min(4*w.interval, maxProbeAgain)
-			w.probe = now.Add(w.interval)
+		case w.noticed || waited >= noticeAfter:
+			l.notify(now)
 		}
 		if l.poller != nil { // nothing has come that the last survey has not asked for
 			l.poller.Poll(1)

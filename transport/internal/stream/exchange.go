@@ -85,7 +85,7 @@ func (l *Lane) end() {
 		p := &l.peers[r]
 		p.sends, p.turn, p.recvs = p.sends[:0], 0, 0
 	}
-	l.ctx, l.done, l.batch = nil, nil, nil
+	l.ctx, l.done, l.batch, l.engaged = nil, nil, nil, false
 	shares := l.shares()
 	l.busy.Unlock()
 	if shares {

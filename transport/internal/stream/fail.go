@@ -123,6 +123,11 @@ func (l *Lane) desertion(r int, left *parting) error {
 	if err := l.discord(); err != nil {
 		return err
 	}
+	if l.boards != nil {
+		if mismatch := l.boards.Instead(r); mismatch != nil {
+			return mismatch
+		}
+	}
 	if aborted := l.node.aborted.Load(); aborted != nil {
 		return aborted
 	}
@@ -220,6 +225,15 @@ func (l *Lane) discordIn(over bool) error {
 			return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: call}
 		case calls.Current, calls.Same, calls.GoneLong: // it has come since
 			p.waits.clear(call)
+		}
+	}
+	if l.boards != nil {
+		var messages *transport.Call
+		if l.ctx != nil && !l.engaged {
+			messages = &l.call
+		}
+		if mismatch := l.boards.Elsewhere(messages); mismatch != nil {
+			return mismatch
 		}
 	}
 	return nil

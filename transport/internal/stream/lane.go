@@ -25,6 +25,7 @@ type Lane struct {
 
 	busy    sync.Mutex // held by the Exchange in progress
 	closed  atomic.Bool
+	boards  Boards                                                      // nil: there are messages only
 	answers atomic.Pointer[func(transport.Call) (transport.Call, bool)] // see AnswerBy
 	events  atomic.Uint64                                               // of what others have told: seen before a park
 	parked  atomic.Bool
@@ -45,10 +46,11 @@ type Lane struct {
 	watched   <-chan struct{}
 	stopWatch func() bool
 	onDone    func()
-	settled   bool   // Exchange leaves in the ordinary way
-	torn      bool   // Close has come in the middle of a call; under node.mu
-	engaged   bool   // the call in progress is an Engage
-	heardOf   uint64 // events, before the last look
+	settled   bool    // Exchange leaves in the ordinary way
+	torn      bool    // Close has come in the middle of a call; under node.mu
+	engaged   bool    // the call in progress has no messages: see Enter
+	goal      Awaited // what it waits for, if there is something to ask
+	heardOf   uint64  // events, before the last look
 	pause     pause
 	ended     uint          // calls that have ended
 	crowded   time.Time     // until when the processors count as crowded

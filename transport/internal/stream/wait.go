@@ -66,7 +66,7 @@ func (l *Lane) yield(crowded bool) {
 	}
 	if threads {
 		began := time.Now()
-		yieldProcessor()
+		YieldProcessor()
 		l.cameBack(began, time.Now())
 	}
 }
@@ -143,26 +143,9 @@ func (l *Lane) wait() error {
 // park waits until there may be something to do, or until it is time to listen again.
 func (l *Lane) park(now time.Time, again time.Duration) {
 	w := &l.pause
-	limit := time.Duration(-1)
-	switch {
-	case w.noticed:
-		if limit = w.probe.Sub(now); limit <= 0 {
-			l.beginChase()
-			w.interval = min(4*w.interval, maxProbeAgain)
-			w.probe, limit = now.Add(w.interval), w.interval
-		}
-	case w.parks > 0 && now.Sub(w.began) >= noticeAfter:
-		w.noticed = true
-		message := transport.AppendCall(appendLane(l.draft[:0], waits, l.number), l.call)
-		for _, r := range l.active {
-			if p := &l.peers[r]; p.recvs > 0 || p.turn < len(p.sends) {
-				l.node.Host.Tell(r, message)
-			}
-		}
-		w.interval = firstProbe
-		w.probe, limit = now.Add(w.interval), w.interval
-	default:
-		limit = noticeAfter
+	limit := noticeAfter
+	if w.noticed || w.parks > 0 && now.Sub(w.began) >= noticeAfter {
+		limit = l.notify(now)
 	}
 	if again >= 0 && (limit < 0 || again < limit) {
 		limit = again
@@ -171,6 +154,42 @@ func (l *Lane) park(now time.Time, again time.Duration) {
 	l.watch()
 	l.sleep(limit)
 	w.last = time.Now()
+}
+
+// notify tells those for whom the lane has long waited in which call that is, and later sends probes, and returns after
+// how long to call it again.
+func (l *Lane) notify(now time.Time) time.Duration {
+	w := &l.pause
+	switch rest := w.probe.Sub(now); {
+	case !w.noticed:
+		w.noticed = true
+		message := transport.AppendCall(appendLane(l.draft[:0], waits, l.number), l.call)
+		for _, r := range l.active {
+			if l.waitsFor(r) {
+				l.node.Host.Tell(r, message)
+			}
+		}
+		w.interval = firstProbe
+	case rest > 0:
+		return rest
+	default:
+		l.beginChase()
+		w.interval = min(4*w.interval, maxProbeAgain)
+	}
+	w.probe = now.Add(w.interval)
+	return w.interval
+}
+
+// waitsFor reports whether the call in progress waits for a replica.
+func (l *Lane) waitsFor(r int) bool {
+	switch p := &l.peers[r]; {
+	case l.goal != nil:
+		return l.goal.Awaits(r)
+	case l.engaged:
+		return true
+	default:
+		return p.recvs > 0 || p.turn < len(p.sends)
+	}
 }
 
 // sleep parks, unless something has been told since l.heardOf.

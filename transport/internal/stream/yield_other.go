@@ -2,5 +2,5 @@
 
 package stream
 
-// yieldProcessor would let another thread have the processor.
-func yieldProcessor() {}
+// YieldProcessor would let another thread have the processor.
+func YieldProcessor() {}

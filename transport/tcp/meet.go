@@ -1,0 +1,546 @@
+package tcp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/crowd"
+	"gogcl.dev/transport/internal/hosts"
+	"gogcl.dev/transport/internal/meeting"
+	"gogcl.dev/transport/internal/segment"
+	"gogcl.dev/transport/internal/stream"
+)
+
+// nearby is an endpoint whose replicas share memory: beside messages it offers transport.Boards and
+// transport.PeerMemory.
+type nearby struct {
+	endpoint
+	near []*neighbour // by replica; nil for this one
+
+	// Guarded by the lane's turn.
+	visits map[uint64]*visit // by group
+	last   *visit            // the one before
+	now    *visit            // in the operation in progress
+	window crowd.Window
+}
+
+// visit is a member's view of a meeting, and its host there.
+type visit struct {
+	meeting.Visit
+	e      *nearby
+	group  uint64
+	given  []int // the members as the caller gave them
+	spins  int
+	yields int // how often to let others run before parking, where not every member has a processor
+	until  time.Time
+
+	asleep []*atomic.Uint64 // by place: the words of the others' lanes; nil: not found yet
+	seats  [][]byte         // by place: seat blocks; nil: not found yet
+	mine   transport.Memory
+	lists  [][][]byte // by place: memory for Ins and Outs
+}
+
+var errCrash = errors.New("a Combiner or a Worker panicked or ended its goroutine")
+
+// newEndpoint is the endpoint of a lane.
+func (m *mesh) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpoint {
+	e := endpoint{l, t, m}
+	if m.shm == nil {
+		return &e
+	}
+	n := &nearby{endpoint: e, near: make([]*neighbour, m.config.Size), visits: map[uint64]*visit{},
+		window: m.shm.crowd.Window()}
+	for r, c := range m.controls {
+		if c != nil {
+			n.near[r] = c.neighbour()
+		}
+	}
+	l.SetBoards(n)
+	return n
+}
+
+// Reaches implements transport.PeerMemory and transport.Boards.
+func (e *nearby) Reaches(members []int) bool { return true }
+
+// SmallLimit implements transport.Boards.
+func (e *nearby) SmallLimit() int { return meeting.SmallLimit }
+
+// OpenPages implements transport.Opener.
+func (e *nearby) OpenPages(pages []byte) error { return e.mesh.shm.own.OpenPages(pages) }
+
+// ShutPages implements transport.Opener.
+func (e *nearby) ShutPages(pages []byte) { e.mesh.shm.own.ShutPages(pages) }
+
+// checkMembers says what is wrong with a list of members.
+func (e *nearby) checkMembers(members []int) error {
+	for i, r := range members {
+		switch {
+		case r < 0 || r >= e.Size():
+			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d of %d replicas", r, e.Size())}
+		case slices.Contains(members[:i], r):
+			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d twice", r)}
+		}
+	}
+	if !slices.Contains(members, e.Rank()) {
+		return &transport.ArgumentError{Reason: fmt.Sprintf("replica %d is not among the members", e.Rank())}
+	}
+	return nil
+}
+
+// same reports whether two slices are one.
+func same(a, b []int) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+// find returns the visit of a group, which it makes where there is none. An ArgumentError is that of the members; any
+// other error fails the call.
+func (e *nearby) find(group uint64, members []int) (*visit, error) {
+	if v := e.last; v != nil && v.group == group && same(v.given, members) {
+		return v, nil
+	}
+	v := e.visits[group]
+	if v == nil || !slices.Equal(v.Members, members) {
+		if err := e.checkMembers(members); err != nil {
+			return nil, err
+		}
+		if v != nil {
+			return nil, fmt.Errorf("group %#x has other members than %v", group, members)
+		}
+		var err error
+		if v, err = e.newVisit(group, members); err != nil {
+			return nil, err
+		}
+		e.visits[group] = v
+	}
+	v.given, e.last = members, v
+	return v, nil
+}
+
+// enter begins an operation at a meeting. broadcast says that it is a Broadcast, with its root and its length.
+func (e *nearby) enter(ctx context.Context, call *transport.Call, members []int, broadcast bool, root, size int) (*visit,
+	error) {
+	if err := e.Take(call); err != nil {
+		return nil, err
+	}
+	v, wrong := e.find(call.Group, members)
+	if argument := (*transport.ArgumentError)(nil); errors.As(wrong, &argument) {
+		e.Release()
+		return nil, wrong
+	}
+	if wrong == nil {
+		v.Begin(call)
+		if broadcast {
+			v.Mix(root, size)
+		}
+	}
+	if err := e.Enter(ctx, call, members); err != nil {
+		return nil, err
+	}
+	if wrong != nil {
+		err := e.Fail(*call, -1, wrong)
+		e.Exit()
+		return nil, err
+	}
+	v.yields = meetYields
+	e.now = v
+	return v, nil
+}
+
+// exit ends an operation. settled says that it has ended in the ordinary way.
+func (e *nearby) exit(v *visit, settled *bool) {
+	if !*settled {
+		v.Fail(errCrash)
+	}
+	e.now = nil
+	e.Exit()
+}
+
+// Gather implements transport.Boards.
+func (e *nearby) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int,
+	c transport.Combiner) (all [][]byte, combined []byte, err error) {
+	if err := meeting.CheckGather(mine, size); err != nil {
+		return nil, nil, err
+	}
+	v, err := e.enter(ctx, &call, members, false, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	settled := false
+	defer e.exit(v, &settled)
+	v.yields = gatherYields
+	all, combined, err = v.Visit.Gather(mine, size, c)
+	settled = true
+	return all, combined, err
+}
+
+// Broadcast implements transport.Boards.
+func (e *nearby) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
+	if err := meeting.CheckBroadcast(members, root, buf); err != nil {
+		return err
+	}
+	v, err := e.enter(ctx, &call, members, true, root, len(buf))
+	if err != nil {
+		return err
+	}
+	settled := true
+	defer e.exit(v, &settled)
+	return v.Visit.Broadcast(root, buf)
+}
+
+// Share implements transport.PeerMemory. What goes by messages after ErrNotShared is another call of the same number.
+func (e *nearby) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
+	w transport.Worker) error {
+	if err := meeting.CheckRounds(members, rounds, w); err != nil {
+		return err
+	}
+	v, err := e.enter(ctx, &call, members, false, 0, 0)
+	if err != nil {
+		return err
+	}
+	settled := false
+	defer e.exit(v, &settled)
+	err = v.Visit.Share(mine, rounds, w)
+	settled = true
+	v.Forget()
+	if err == transport.ErrNotShared {
+		e.Drop()
+	}
+	return err
+}
+
+// Elsewhere implements stream.Boards.
+func (e *nearby) Elsewhere(messages *transport.Call) *transport.MismatchError {
+	switch {
+	case e.now != nil:
+		return e.now.Ahead()
+	case messages == nil:
+		return nil
+	}
+	if v := e.visits[messages.Group]; v != nil {
+		return v.Elsewhere(&v.Visit, e.Rank(), messages)
+	}
+	for r, near := range e.near {
+		if near == nil {
+			continue
+		}
+		if b := near.segment.Seat(e.Number(), messages.Group, seatBytes); b != nil {
+			if mismatch := meeting.PlaceIn(b[openBytes:]).Elsewhere(e.Rank(), r, messages); mismatch != nil {
+				return mismatch
+			}
+		}
+	}
+	return nil
+}
+
+// Instead implements stream.Boards.
+func (e *nearby) Instead(replica int) *transport.MismatchError {
+	for _, v := range e.visits {
+		if place := slices.Index(v.Members, replica); place >= 0 {
+			if mismatch := v.Discord(place); mismatch != nil {
+				return mismatch
+			}
+		}
+	}
+	return nil
+}
+
+// Heard implements stream.Boards.
+func (e *nearby) Heard() bool {
+	for _, v := range e.visits {
+		if !v.Heard() {
+			return false
+		}
+	}
+	return true
+}
+
+// Unheard implements stream.Boards.
+func (e *nearby) Unheard() error {
+	for _, v := range e.visits {
+		if err := v.Unmatched(v.Discord); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A seat block begins with what the member has laid open: the lengths of the lists, then offset and length of each
+// buffer. The Place follows.
+const (
+	openBytes = 4096
+	openHead  = 16
+	openEach  = 16
+	seatBytes = openBytes + (meeting.PlaceBytes+4095)&^4095
+)
+
+// newVisit makes the member's seat, and its view of the table.
+func (e *nearby) newVisit(group uint64, members []int) (*visit, error) {
+	n := len(members)
+	own, err := e.mesh.shm.own.Seat(e.Number(), group, seatBytes)
+	if err != nil {
+		return nil, fmt.Errorf("group %#x cannot meet in shared memory: %w", group, err)
+	}
+	v := &visit{e: e, group: group, spins: maxSpins, asleep: make([]*atomic.Uint64, n), seats: make([][]byte, n),
+		lists: make([][][]byte, n)}
+	place := slices.Index(members, e.Rank())
+	v.seats[place] = own
+	v.Init(meeting.NewTableApart(members, func(i int) *meeting.Place {
+		b := v.seat(members[i], i)
+		if b == nil {
+			return nil
+		}
+		return meeting.PlaceIn(b[openBytes:])
+	}), place, v)
+	v.Ring()
+	return v, nil
+}
+
+// seat looks for the block of a member, which is a replica and has a place.
+func (v *visit) seat(replica, place int) []byte {
+	if v.seats[place] == nil {
+		v.seats[place] = v.e.near[replica].segment.Seat(v.e.Number(), v.group, seatBytes)
+	}
+	return v.seats[place]
+}
+
+// Ring implements meeting.Host.
+func (v *visit) Ring() {
+	for i, r := range v.Members {
+		if i == v.Place {
+			continue
+		}
+		if v.asleep[i] == nil {
+			if v.asleep[i] = v.e.near[r].segment.Lane(v.e.Number()); v.asleep[i] == nil {
+				continue // who opens a lane looks before it sleeps
+			}
+		}
+		if word := v.asleep[i]; word.Load() != 0 && word.Swap(0) != 0 {
+			segment.RingBell(v.e.near[r].bell)
+		}
+	}
+}
+
+// Proclaim implements meeting.Host: a lane that sleeps is woken whatever for.
+func (v *visit) Proclaim() { v.Ring() }
+
+// How often a member looks for the others before it parks where each has a processor: up to some 50 us, as in package
+// inproc. A member that parks is put on an idle processor when it is woken. One that gives its processor away instead
+// may share one with whom it waits for, for as long as both do so.
+const (
+	minSpins       = 8 << 10
+	maxSpins       = 32 << 10
+	looksPerCheck  = 32
+	looksPerWindow = 4 << 10
+)
+
+// How often a member lets others run before it parks, where not every member has a processor.
+const (
+	gatherYields = 2
+	meetYields   = 12
+)
+
+// Wait implements meeting.Host.
+func (v *visit) Wait() error {
+	looks, long := 0, time.Duration(0)
+	if v.Spread() {
+		for ; looks < v.spins; looks++ {
+			if v.Met() {
+				v.spins = min(2*v.spins, maxSpins)
+				if long > 0 {
+					v.e.mesh.shm.crowd.Waited(&v.e.window, long)
+				}
+				return nil
+			}
+			if looks%looksPerCheck == looksPerCheck-1 {
+				if v.Interruption() != nil {
+					break
+				}
+				if looks%looksPerWindow == looksPerWindow-1 && long == 0 {
+					long = v.e.mesh.shm.crowd.Elapsed()
+				}
+			}
+		}
+		v.spins = max(v.spins/2, minSpins)
+	} else {
+		for ; looks < v.yields; looks++ {
+			if v.Met() {
+				return nil
+			}
+			stream.YieldProcessor()
+		}
+	}
+	err := v.e.Await(v)
+	if long > 0 {
+		v.e.mesh.shm.crowd.Waited(&v.e.window, long)
+	}
+	if err != nil {
+		v.vacate()
+	}
+	return err
+}
+
+// Awaits implements stream.Awaited.
+func (v *visit) Awaits(replica int) bool {
+	place := slices.Index(v.Members, replica)
+	return place >= 0 && !v.Present(place)
+}
+
+// Check implements stream.Awaited: this replica's memory and what the others have written for the meeting.
+func (v *visit) Check() error {
+	if err := v.e.mesh.shm.own.Check(); err != nil {
+		return err
+	}
+	return v.Visit.Check()
+}
+
+// silentAbort is how long the word why is waited for where another replica has said in shared memory that it aborts.
+const silentAbort = 2 * time.Second
+
+// Interruption implements meeting.Host.
+func (v *visit) Interruption() error {
+	if err := v.e.Interruption(); err != nil {
+		return err
+	}
+	if v.e.mesh.shm.own.Aborted().Load() == 0 {
+		return nil
+	}
+	select {
+	case <-v.e.Done():
+		return v.e.Err()
+	case <-time.After(silentAbort):
+		return errors.New("another replica has aborted, and not said why")
+	}
+}
+
+// Fail implements meeting.Host.
+func (v *visit) Fail(err error) error {
+	err = v.e.Fail(*v.Call(), -1, err)
+	v.vacate()
+	return err
+}
+
+// patience is how long a member that has failed waits for one that is inside and does not go on.
+const patience = time.Second
+
+// vacate returns when no member can touch the memory of the call any more. It says first, to all, that there is an
+// abort: see package meeting.
+func (v *visit) vacate() {
+	for i, r := range v.Members {
+		if i == v.Place {
+			v.e.mesh.shm.own.Aborted().Store(1)
+		} else {
+			v.e.near[r].segment.Aborted().Store(1)
+		}
+	}
+	v.until = time.Now().Add(patience)
+	v.Vacate()
+}
+
+// Stuck implements meeting.Host: the member's process has ended, or does not go on. Then this one's memory is no longer
+// that which the member reaches.
+func (v *visit) Stuck(place int) bool {
+	switch {
+	case v.e.mesh.controls[v.Members[place]].gone():
+		return true
+	case time.Now().Before(v.until):
+		return false
+	}
+	if err := v.e.mesh.shm.own.Retire(); err != nil {
+		return false
+	}
+	return true
+}
+
+// Deserted implements meeting.Host.
+func (v *visit) Deserted() error { return v.e.Deserted() }
+
+// Left implements meeting.Host.
+func (v *visit) Left(place int) meeting.Parting {
+	if place == v.Place {
+		return nil
+	}
+	if left, ok := v.e.Lane.Left(v.Members[place]); ok {
+		return left
+	}
+	return nil
+}
+
+// Crowded implements meeting.Host.
+func (v *visit) Crowded() bool { return v.e.mesh.config.Crowded || v.e.mesh.shm.crowd.Crowded() }
+
+// Show implements meeting.Host.
+func (v *visit) Show(mine transport.Memory) (open bool) {
+	v.mine = mine
+	room := v.seats[v.Place][:openBytes]
+	buffers := 3 + len(mine.Ins) + len(mine.Outs)
+	if buffers > (openBytes-openHead)/openEach {
+		return false
+	}
+	binary.NativeEndian.PutUint64(room, uint64(len(mine.Ins)))
+	binary.NativeEndian.PutUint64(room[8:], uint64(len(mine.Outs)))
+	room = room[openHead:]
+	open = true
+	put := func(b []byte) {
+		offset, ok := v.e.mesh.shm.own.Offset(b)
+		open = open && ok
+		binary.NativeEndian.PutUint64(room, offset)
+		binary.NativeEndian.PutUint64(room[8:], uint64(len(b)))
+		room = room[openEach:]
+	}
+	put(mine.In)
+	put(mine.Out)
+	put(mine.Scratch)
+	for _, b := range mine.Ins {
+		put(b)
+	}
+	for _, b := range mine.Outs {
+		put(b)
+	}
+	return open
+}
+
+// Views implements meeting.Host.
+func (v *visit) Views(views []transport.Memory) error {
+	for i, r := range v.Members {
+		if i == v.Place {
+			views[i] = v.mine
+		} else if !v.view(i, r, &views[i]) {
+			return fmt.Errorf("replica %d lays open what is not in its memory: a process has overwritten it", r)
+		}
+	}
+	return nil
+}
+
+// view finds what a member has laid open. Each number is read once: it may change at any time.
+func (v *visit) view(place, replica int, m *transport.Memory) (ok bool) {
+	room := v.seats[place][:openBytes]
+	ins, outs := binary.NativeEndian.Uint64(room), binary.NativeEndian.Uint64(room[8:])
+	const most = (openBytes-openHead)/openEach - 3
+	if ins > most || outs > most-ins {
+		return false
+	}
+	room = room[openHead:]
+	ok = true
+	near := v.e.near[replica].segment
+	get := func() []byte {
+		b, found := near.Bytes(binary.NativeEndian.Uint64(room), binary.NativeEndian.Uint64(room[8:]))
+		room = room[openEach:]
+		ok = ok && found
+		return b
+	}
+	m.In, m.Out, m.Scratch = get(), get(), get()
+	m.Ins, m.Outs = nil, nil
+	if ins+outs > 0 {
+		list := v.lists[place][:0]
+		for range ins + outs {
+			list = append(list, get())
+		}
+		v.lists[place] = list
+		m.Ins, m.Outs = list[:ins:ins], list[ins:]
+	}
+	return ok
+}
