@@ -50,6 +50,7 @@
 // Found by a type assertion:
 //
 //	PeerMemory   members of a group read and write each other's buffers, in rounds
+//	Opener       which memory of the program that is
 //	Boards       members of a group publish small messages for each other to read
 //	Shared       endpoints in one process find each other's users
 //	Reporter     after an abort each replica tells the others what it was doing

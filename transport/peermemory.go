@@ -13,7 +13,8 @@ type Memory struct {
 }
 
 // ErrNotShared says that a buffer of some member cannot be laid open to the others. Share alone returns it, as it is,
-// to all members. Nothing was touched, and the endpoint stays usable: the call may go by messages.
+// to all members. Nothing was touched, and the endpoint stays usable: the call may go by messages, as another call of
+// the same group and number.
 var ErrNotShared = errors.New("a member's buffers cannot be laid open to the others")
 
 // ArgumentError says that the arguments of a call of PeerMemory or Boards break the rules, whatever the peers do.
@@ -64,4 +65,31 @@ type PeerMemory interface {
 	// Replicas that are in another call get a *MismatchError before anything is read, or a *DeadlockError when they
 	// wait for each other in different groups. A Worker that panics aborts the endpoint.
 	Share(ctx context.Context, call Call, members []int, mine Memory, rounds []int, w Worker) error
+}
+
+// Opener is what an Endpoint may offer beside PeerMemory: pages of the program become memory that peers reach. Share
+// then lays open buffers that lie in open pages, each within the pages of one OpenPages, and no others: it returns
+// ErrNotShared for them. A buffer of no bytes can always be laid open. Without an Opener an endpoint lays any memory
+// open.
+//
+//	object of Go's heap   ├──────────────────────────────────────┤
+//	pages                       ├─────────┼─────────┤                OpenPages
+//	buffers                        ├──────────┤                      can be laid open
+//	                         ├──────┤             ├─────┤            cannot
+//
+// Pages are those of the replica: an endpoint and its Dups lay open what any of them has opened. Both methods may be
+// called at any time, on any goroutine.
+type Opener interface {
+	Endpoint
+
+	// OpenPages has pages lie where the other replicas reach them. They begin with a page (of os.Getpagesize bytes),
+	// are whole pages of one object of Go's heap, and none of them is open. They stay at their addresses, the caller's
+	// to read and write, and are zeros afterwards. Close leaves them as they are. Errors: pages that are no such pages,
+	// an endpoint that is closed, memory that the system does not give. Then none is open, and what was in them may be
+	// lost.
+	OpenPages(pages []byte) error
+
+	// ShutPages undoes OpenPages, of the same pages, on the same endpoint or another lane of it, also after Close: they
+	// are ordinary memory again, and what was in them is lost. No call uses them.
+	ShutPages(pages []byte)
 }
