@@ -2,7 +2,6 @@ package inproc_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -28,32 +27,23 @@ func TestPeerMemorySpacious(t *testing.T) {
 	}, again(transporttest.NoAlloc)...)
 }
 
-// Nobody has: the last to arrive looks for all. The suite lays open only what its Allocator has given, and nobody waits
-// but by its Clock.
+// Nobody has: the last to arrive looks for all. Nobody waits but by the Clock of the suite.
 func TestPeerMemoryCrowded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestPeerMemoryFlickering goes both ways")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var sleeps, timeouts atomic.Int64
-	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
-		eps := open(t, n)
-		for i, e := range eps {
-			eps[i] = &choosy{memory: e.(memory)}
-		}
-		return eps
-	}, again(transporttest.NoAlloc,
-		transporttest.Allocator(func(e transport.Endpoint, n int) []byte { return e.(*choosy).alloc(n) }),
-		transporttest.Clock{
-			Sleep: func(transport.Endpoint, time.Duration) {
-				sleeps.Add(1)
-				runtime.Gosched()
-			},
-			WithTimeout: func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
-				timeouts.Add(1)
-				return context.WithTimeout(ctx, 0)
-			},
-		})...)
+	transporttest.RunPeerMemory(t, open, again(transporttest.NoAlloc, transporttest.Clock{
+		Sleep: func(transport.Endpoint, time.Duration) {
+			sleeps.Add(1)
+			runtime.Gosched()
+		},
+		WithTimeout: func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
+			timeouts.Add(1)
+			return context.WithTimeout(ctx, 0)
+		},
+	})...)
 	if sleeps.Load() == 0 || timeouts.Load() == 0 {
 		t.Errorf("%d sleeps and %d timeouts by the clock of the suite", sleeps.Load(), timeouts.Load())
 	}
@@ -62,70 +52,6 @@ func TestPeerMemoryCrowded(t *testing.T) {
 type memory interface {
 	transport.PeerMemory
 	transport.Boards
-}
-
-// choosy is an endpoint that takes memory that it has given, and no other.
-type choosy struct {
-	memory
-	mu    sync.Mutex // guards given
-	given map[*byte]int
-}
-
-// alloc gives memory, and notes what it has given.
-func (c *choosy) alloc(n int) []byte {
-	b := make([]byte, n)
-	if n == 0 {
-		return b
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.given == nil {
-		c.given = map[*byte]int{}
-	}
-	c.given[&b[0]] = n
-	return b
-}
-
-// knows reports whether all of these lie within memory that was given.
-func (c *choosy) knows(bufs [][]byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, b := range bufs {
-		if len(b) > 0 && c.given[&b[0]] < len(b) && !c.inside(b) {
-			return false
-		}
-	}
-	return true
-}
-
-// inside is knows for what does not begin where memory does. The caller holds c.mu.
-func (c *choosy) inside(b []byte) bool {
-	for first, n := range c.given {
-		at := uintptr(unsafe.Pointer(&b[0])) - uintptr(unsafe.Pointer(first))
-		if at < uintptr(n) && len(b) <= n-int(at) {
-			return true
-		}
-	}
-	return false
-}
-
-// Share implements transport.PeerMemory.
-func (c *choosy) Share(ctx context.Context, call transport.Call, members []int, m transport.Memory, rounds []int,
-	w transport.Worker) error {
-	one := [][]byte{m.In, m.Out, m.Scratch}
-	if !c.knows(one) || !c.knows(m.Ins) || !c.knows(m.Outs) {
-		return fmt.Errorf("replica %d lays open memory that no allocator has given", c.Rank())
-	}
-	return c.memory.Share(ctx, call, members, m, rounds, w)
-}
-
-// Dup implements transport.Endpoint.
-func (c *choosy) Dup(ctx context.Context) (transport.Endpoint, error) {
-	d, err := c.memory.Dup(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &choosy{memory: d.(memory)}, nil
 }
 
 // No two members' views share a cache line, nor what they have laid open.

@@ -3,6 +3,7 @@ package transporttest
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -174,6 +175,24 @@ func (s *suite) agree(t testing.TB, n int, eps []transport.Endpoint, what string
 			t.Errorf("replica %d says %s, replica %d %s", eps[0].Rank(), what, rank, other)
 		}
 	}
+}
+
+// failed says of all n replicas, by rank, whether each has an error. errs are those of this process. A case asks it
+// once.
+func (s *suite) failed(t testing.TB, n int, eps []transport.Endpoint, errs []error) []bool {
+	t.Helper()
+	for rank, err := range byRank(eps, errs) {
+		s.board.post(key("failed", rank), strconv.FormatBool(err != nil))
+	}
+	said, err := s.board.values("failed", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make([]bool, n)
+	for rank, text := range said {
+		failed[rank] = text == "true"
+	}
+	return failed
 }
 
 // repeat calls test a number of times, each a case of its own.

@@ -26,13 +26,18 @@ func (s *suite) lanes(t testing.TB, eps []transport.Endpoint) []transport.Endpoi
 
 // shift runs one round of a ring on a lane and checks what arrives. The salt tells lanes apart.
 func shift(e transport.Endpoint, salt, round int) error {
+	return shiftIn(e, call(0, round), salt, round)
+}
+
+// shiftIn is shift in a call.
+func shiftIn(e transport.Endpoint, c transport.Call, salt, round int) error {
 	const size = 100
 	me, n := e.Rank(), e.Size()
 	in := make([]byte, size)
 	out := made(size, origin{me, (me + 1) % n, salt, round})
 	batch := []transport.Transfer{send((me+1)%n, 0, out), recv((me+n-1)%n, 0, in)}
 	defer scribble(out)
-	if err := e.Exchange(background, call(0, round), batch); err != nil {
+	if err := e.Exchange(background, c, batch); err != nil {
 		scribble(in)
 		return err
 	}

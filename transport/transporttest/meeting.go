@@ -20,10 +20,16 @@ func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endp
 }
 
 func (s *suite) peerMemory(t *testing.T) {
-	probe := s.open(t, 1)
-	_, memory := probe[0].(transport.PeerMemory)
-	_, boards := probe[0].(transport.Boards)
-	shut(t, probe)
+	var memory, boards, opener bool
+	t.Run("Offered", func(t *testing.T) {
+		eps := s.connect(t, s.number(1))
+		for _, e := range eps {
+			_, memory = e.(transport.PeerMemory)
+			_, boards = e.(transport.Boards)
+			_, opener = e.(transport.Opener)
+		}
+		s.agree(t, s.number(1), eps, fmt.Sprint(memory, boards, opener))
+	})
 	switch {
 	case !memory && !boards:
 		t.Skip("the endpoints offer no transport.PeerMemory")
@@ -55,6 +61,9 @@ func (s *suite) peerMemory(t *testing.T) {
 		{"NoLeak", (*suite).memoryNoLeak},
 		{"NoAlloc", (*suite).memoryNoAlloc},
 	})
+	if opener {
+		s.run(t, openerTests)
+	}
 }
 
 // group is a set of replicas that meet.
@@ -99,6 +108,7 @@ const meetPiece = 4096
 // The last round has pieces for some members only.
 func (g group) stepping(e near, size, seq, more int) error {
 	me := e.Rank()
+	defer e.borrowing()()
 	pieces := (size + meetPiece - 1) / meetPiece
 	mine := transport.Memory{In: e.made(size, origin{me, me, int(g.id), seq}), Out: e.buf(size),
 		Scratch: e.buf(pieces + 2)}
@@ -233,6 +243,7 @@ func (combine) Combine(dst []byte, all [][]byte) {
 // gathering carries out one Gather and checks it. Members whose bit in silent is set publish nothing.
 func (g group) gathering(e near, size, seq int, silent uint, c transport.Combiner) error {
 	me := e.Rank()
+	defer e.borrowing()()
 	var mine []byte
 	if silent>>slices.Index(g.members, me)&1 == 0 {
 		mine = e.made(size, origin{me, me, int(g.id), seq})
@@ -266,6 +277,7 @@ func (g group) gathering(e near, size, seq int, silent uint, c transport.Combine
 type near struct {
 	meeter
 	suite *suite
+	room  *room // nil: it lays any memory open
 }
 
 // meeter is what such an endpoint offers.
@@ -274,10 +286,7 @@ type meeter interface {
 	transport.Boards
 }
 
-func (s *suite) near(e transport.Endpoint) near { return near{e.(meeter), s} }
-
-// buf returns memory that the peers reach.
-func (e near) buf(n int) []byte { return e.suite.alloc(e.meeter, n) }
+func (s *suite) near(e transport.Endpoint) near { return near{e.(meeter), s, s.rooms.of(e)} }
 
 // made is made in memory that the peers reach.
 func (e near) made(n int, o origin) []byte { return fill(e.buf(n), o) }
@@ -295,10 +304,10 @@ func (s *suite) peers(t testing.TB, eps []transport.Endpoint, body func(e near) 
 	all(t, eps, func(e transport.Endpoint) error { return body(s.near(e)) })
 }
 
-// reaches asks all members of each group whether they reach each other, which they must agree on, whoever is asked and
-// however often. The rest of the suite wants groups that do.
+// reaches asks all members of each group whether they reach each other. All of them must say so, however often they are
+// asked: the rest of the suite wants such groups.
 func (s *suite) reaches(t *testing.T) {
-	const n = 4
+	n := s.number(4)
 	eps := s.connect(t, n)
 	for set := 1; set < 1<<n; set++ {
 		var members []int
@@ -307,16 +316,13 @@ func (s *suite) reaches(t *testing.T) {
 				members = append(members, r)
 			}
 		}
-		want := eps[members[0]].(meeter).Reaches(members)
 		for range 2 {
 			for _, r := range members {
-				if got := eps[r].(meeter).Reaches(members); got != want {
-					t.Errorf("replica %d says %v of %v, replica %d says %v", r, got, members, members[0], want)
+				if e := at(eps, r); e != nil && !e.(meeter).Reaches(members) {
+					t.Errorf("replica %d says that %v do not reach each other: the suite takes replicas that all do",
+						r, members)
 				}
 			}
-		}
-		if !want {
-			t.Errorf("%v do not reach each other: RunPeerMemory takes replicas that all do", members)
 		}
 	}
 }
@@ -402,7 +408,7 @@ func (s *suite) subset(t *testing.T) {
 // mixed runs random sequences of all operations.
 func (s *suite) mixed(t *testing.T) {
 	s.repeat(t, s.few(20), func(t *testing.T, seed int) {
-		n := 2 + seed%7
+		n := s.number(2 + seed%7)
 		s.peers(t, s.connect(t, n), func(e near) error {
 			plan, own := rand.New(rand.NewPCG(uint64(seed), 6)), rand.New(rand.NewPCG(uint64(e.Rank()), uint64(seed)))
 			for seq := range 200 {

@@ -40,8 +40,8 @@ import (
 // RunProcesses implies Brief, and takes a third of the sizes for each number of replicas. With -short there is only
 // n=3. Elements of -run below those of the calling test choose among n=2, n=3, n=5 and the cases below.
 //
-// PeerMemory is left out: its tests have one process look at the memory of all. Deadlock runs as in Run: it asks for
-// names only where the transport promises them. NoAlloc has each process count its own allocations.
+// Deadlock runs as in Run: it asks for names only where the transport promises them. NoAlloc has each process count its
+// own allocations.
 func RunProcesses(t *testing.T, join func(t testing.TB, rank, size int, dir string) transport.Endpoint,
 	options ...Option) {
 	t.Helper()

@@ -49,11 +49,7 @@ func runReplica(t *testing.T, by Launcher, join func(t testing.TB, rank, size in
 	s := newSuite(options)
 	s.world = w
 	defer w.leave(t, by.Leave)
-	for _, test := range groups {
-		if test.name != "PeerMemory" {
-			t.Run(test.name, func(t *testing.T) { test.run(s, t) })
-		}
-	}
+	s.run(t, groups)
 }
 
 // say tells the calling process a message. An error is seen by listen.

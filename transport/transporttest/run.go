@@ -14,23 +14,13 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Option is what a call of the suite may be told of a transport: a Feature, an Allocator, a Clock.
+// Option is what a call of the suite may be told of a transport: a Feature, a Clock.
 type Option interface{ apply(s *suite) }
 
 // Feature is a promise that not every transport makes.
 type Feature uint
 
 func (f Feature) apply(s *suite) { s.features |= f }
-
-// Allocator returns n bytes, which are zero, for an endpoint to lay open by transport.PeerMemory: memory that its peers
-// reach. They are the suite's until the garbage collector takes them. Without one they are of Go's heap.
-type Allocator func(e transport.Endpoint, n int) []byte
-
-func (a Allocator) apply(s *suite) {
-	if a != nil {
-		s.alloc = a
-	}
-}
 
 // Clock is the time of a transport that has one of its own. Without one, or without one of its functions, it is the
 // system's. Whether anything gets done the suite sees by the system's in any case.
@@ -146,7 +136,7 @@ func (s *suite) run(t *testing.T, tests []test) {
 // suite is what the tests of one Run share, or of one process of RunProcesses.
 type suite struct {
 	features Feature
-	alloc    Allocator
+	rooms    rooms // of the case
 	clock    Clock
 	open     func(t testing.TB, n int) []transport.Endpoint // nil in a process that is one replica
 	world    *world                                         // nil in Run
@@ -156,7 +146,6 @@ type suite struct {
 
 func newSuite(options []Option) *suite {
 	s := &suite{
-		alloc: func(_ transport.Endpoint, n int) []byte { return make([]byte, n) },
 		clock: Clock{
 			Sleep:       func(_ transport.Endpoint, d time.Duration) { time.Sleep(d) },
 			WithTimeout: context.WithTimeout,
@@ -265,6 +254,7 @@ func (s *suite) connect(t *testing.T, n int) []transport.Endpoint {
 	}
 	eps := s.opened(t, n)
 	t.Cleanup(func() { shut(t, eps) })
+	t.Cleanup(s.rooms.shut)
 	for _, e := range eps {
 		if err := e.Err(); err != nil && s.world == nil { // else a replica may have aborted by now
 			t.Fatalf("endpoint %d of %d begins with %v", e.Rank(), n, err)
