@@ -17,8 +17,8 @@ func (s *suite) memoryNoLeak(t *testing.T) {
 		times /= 4
 	}
 	for i := range times {
-		eps := s.opened(t, s.number(2+i%3))
-		g := everybody(len(eps))
+		g := everybody(s.number(2 + i%3))
+		eps := s.opened(t, len(g.members))
 		s.peers(t, eps, func(e near) error {
 			if err := g.gathering(e, 20, 0, 0, combine{}); err != nil {
 				return err
