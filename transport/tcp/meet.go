@@ -147,6 +147,12 @@ func (e *nearby) enter(ctx context.Context, call *transport.Call, members []int,
 	}
 	v.yields = meetYields
 	e.now = v
+	if err := v.Interruption(); err != nil {
+		err = v.Fail(err)
+		e.now = nil
+		e.Exit()
+		return nil, err
+	}
 	return v, nil
 }
 
@@ -426,16 +432,9 @@ func (v *visit) Fail(err error) error {
 // patience is how long a member that has failed waits for one that is inside and does not go on.
 const patience = time.Second
 
-// vacate returns when no member can touch the memory of the call any more. It says first, to all, that there is an
-// abort: see package meeting.
+// vacate returns when no member can touch the memory of the call any more. All have been told that there is an abort:
+// see mesh.Aborting.
 func (v *visit) vacate() {
-	for i, r := range v.Members {
-		if i == v.Place {
-			v.e.mesh.shm.own.Aborted().Store(1)
-		} else {
-			v.e.near[r].segment.Aborted().Store(1)
-		}
-	}
 	v.until = time.Now().Add(patience)
 	v.Vacate()
 }

@@ -311,3 +311,37 @@ func (s *shared) swap(conn net.Conn, peer int, form segment.Form) (*neighbour, e
 	}
 	return near, nil
 }
+
+// Aborting implements stream.Sharer. Whoever has its call fail says so first, to all, and then looks for those who
+// touch its memory: see package meeting.
+func (m *mesh) Aborting() {
+	if m.shm == nil {
+		return
+	}
+	m.shm.mu.Lock()
+	defer m.shm.mu.Unlock()
+	if m.shm.closed {
+		return
+	}
+	m.shm.own.Aborted().Store(1)
+	for _, c := range m.controls {
+		if c == nil {
+			continue
+		}
+		if near := c.neighbour(); near != nil {
+			near.segment.Aborted().Store(1)
+		}
+	}
+}
+
+// Forget implements stream.Sharer.
+func (m *mesh) Forget(lane uint64) {
+	if m.shm == nil {
+		return
+	}
+	m.shm.mu.Lock()
+	defer m.shm.mu.Unlock()
+	if !m.shm.closed {
+		m.shm.own.FreeSeats(lane)
+	}
+}

@@ -29,6 +29,17 @@ type Host interface {
 	Leave()
 }
 
+// Sharer is a Host whose replicas share memory.
+type Sharer interface {
+	Host
+
+	// Aborting is called when the node aborts, or has heard of an abort, before any of its calls fails for that.
+	Aborting()
+
+	// Forget says that this replica and all others have left a lane.
+	Forget(lane uint64)
+}
+
 // Config says what a node is.
 type Config struct {
 	Rank, Size int
@@ -282,6 +293,9 @@ func (n *Node) stop(why *transport.AbortError, from int) {
 			n.Host.Tell(peer, message)
 		}
 	}
+	if s, ok := n.Host.(Sharer); ok {
+		s.Aborting()
+	}
 	n.aborted.Store(why)
 	close(n.done)
 	n.sendReport()
@@ -332,4 +346,7 @@ func (n *Node) forget(l *Lane) {
 		}
 	}
 	delete(n.lanes, l.number)
+	if s, ok := n.Host.(Sharer); ok {
+		s.Forget(l.number)
+	}
 }
