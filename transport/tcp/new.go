@@ -30,8 +30,7 @@ func newAll(n int, c Config) ([]transport.Endpoint, error) {
 		return nil, err
 	}
 	if c.form == (segment.Form{}) {
-		c.form = segment.DefaultForm
-		c.form.Bytes = min(c.form.Bytes, max(newAddresses/int64(n)/int64(n), segment.MinBytes)&^4095)
+		c.form = segment.DefaultForm.Within(newAddresses / int64(n) / int64(n))
 	}
 	listeners, addresses, err := listenAll(c)
 	if err != nil {

@@ -36,7 +36,7 @@ func open(t testing.TB, n int, c Config) []transport.Endpoint {
 }
 
 // smallForm has rings that most messages of tests fill.
-var smallForm = segment.Form{Bytes: 64 << 20, Ring: 16 << 10}
+var smallForm = segment.Form{Bytes: 96 << 20, Ring: 16 << 10, Pages: 32 << 20}
 
 func TestConformance(t *testing.T) {
 	for _, network := range Networks()[1:] {

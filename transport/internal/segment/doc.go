@@ -6,9 +6,10 @@
 // no process can take away pages that another one reads. When the last process has ended nothing is left of it.
 //
 //	offset      bytes
-//	0           4 Ki     header: magic, version, rank, length of the segment, length of a ring
+//	0           4 Ki     header: magic, version, rank, length of the segment, of a ring, of the pages
 //	4 Ki        512 Ki   directory: entries of a key and an offset
-//	1 Mi        the rest blocks, whole pages of 4 KiB
+//	1 Mi                 blocks, whole pages of 4 KiB
+//	2 Mi * n    Pages    pages of the program
 //
 // # Blocks
 //
@@ -26,6 +27,23 @@
 // Each side keeps its own index for itself and never reads it back. It compares the other side's with its own at each
 // look: an index that makes no sense is an error. A receiver that will not look at the ring again says so by done,
 // which is then the ring's key. Until then the owner keeps the block.
+//
+// # Pages of the program
+//
+// A program has the others reach memory of Go's heap: [Segment.OpenPages] maps a part of the file, which holds zeros,
+// over pages that the heap has handed out. To the program and to Go's runtime they are the same pages as before.
+//
+//	this process: heap       its file              another process: the file, mapped
+//
+//	 ├──────────┤            ├─────────┤           ├─────────┤
+//	 │ object   │            │ blocks  │           │ blocks  │
+//	 │  pages ──┼── mapped ──┤         │           │         │
+//	 │          │    over    │ pages   ├───────────┤ pages   │
+//	 ├──────────┤            ├─────────┤           ├─────────┤
+//
+// [Segment.Offset] says where in the file a slice lies, and [Peer.Bytes] finds it there. Before the heap uses an
+// object's memory again it must be private once more: a finalizer of the object calls [Segment.ShutPages].
+// docs/design/alloc.md says why Go's runtime does not mind.
 //
 // # What is not trusted
 //

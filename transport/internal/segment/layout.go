@@ -13,7 +13,7 @@ import (
 const (
 	pageBytes   = 4096
 	headerBytes = pageBytes // of which headerUsed are in use
-	headerUsed  = 40
+	headerUsed  = 48
 
 	entryBytes     = 16
 	entries        = 1 << 15
@@ -21,6 +21,8 @@ const (
 	directoryBytes = entries * entryBytes
 
 	blocksAt = 1 << 20
+
+	hugeBytes = 2 << 20 // a huge page
 )
 
 // window is in how many entries, one after the other, a key may be. The first one follows from the key. So an entry can
@@ -34,38 +36,63 @@ const abortedAt = 1024
 // magic and version begin a segment. They are of this machine's byte order, as all words of a segment.
 const (
 	magic   = 0x74_6e_65_6d_67_65_73_67 // "gsegment"
-	version = 1
+	version = 2
 )
 
 // Form is how long a segment and its rings are. All processes of a job have the same.
 type Form struct {
 	Bytes int64 // of a segment: whole pages, at least MinBytes
 	Ring  int   // bytes that a ring holds: a power of two, at least a page
+	Pages int64 // bytes at the end of a segment that are for OpenPages: whole huge pages of it, 0 for none
 }
 
 // MinBytes is the length of the shortest segment.
 const MinBytes = 2 * blocksAt
 
-// DefaultForm is the form of segments of a job of processes: of 8 GiB, or of 64 MiB where addresses have 32 bits. A
-// process maps one for each of the job. Rings of 128 and of 512 KiB were no faster between two, and of 512 KiB slower
-// among four on two cores, where all rings together leave the cache (AMD EPYC, 2026-11-27, medians of five rounds).
-var DefaultForm = Form{Bytes: 1 << (26 + 7*(bits.UintSize/64)), Ring: 256 << 10}
+// DefaultForm is the form of segments of a job of processes: 64 GiB, of which 56 are for OpenPages. Where addresses
+// have 32 bits it is 64 MiB, and none for OpenPages. A process maps one for each of the job. Rings of 128 and of 512
+// KiB were no faster between two, and of 512 KiB slower among four on two cores, where all rings together leave the
+// cache (AMD EPYC, 2026-11-27, medians of five rounds).
+var DefaultForm = Form{
+	Bytes: 1 << (26 + 10*(bits.UintSize/64)),
+	Ring:  256 << 10,
+	Pages: 56 << 30 * (bits.UintSize / 64),
+}
+
+// Within returns the form for segments of at most bytes, but not of less than MinBytes: f if it fits, else one in which
+// at most half is for OpenPages.
+func (f Form) Within(bytes int64) Form {
+	if f.Bytes <= bytes {
+		return f
+	}
+	f.Bytes = min(f.Bytes, max(bytes, MinBytes)/hugeBytes*hugeBytes)
+	f.Pages = min(f.Pages, f.Bytes/2/hugeBytes*hugeBytes)
+	return f
+}
+
+// blockBytes is how much of a segment is not for OpenPages.
+func (f Form) blockBytes() int64 { return f.Bytes - f.Pages }
 
 // check says what is wrong with a Form.
 func (f Form) check() error {
 	switch {
 	case f.Bytes < MinBytes || f.Bytes%pageBytes != 0 || int64(int(f.Bytes)) != f.Bytes:
 		return fmt.Errorf("a segment of %d bytes, want whole pages of %d, at least %d bytes", f.Bytes, pageBytes, MinBytes)
-	case f.Ring < pageBytes || f.Ring&(f.Ring-1) != 0 || int64(f.Ring) > f.Bytes-blocksAt-ringAt:
+	case f.Pages < 0 || f.Pages > f.Bytes-MinBytes || f.Pages%hugeBytes != 0 || f.Pages > 0 && f.Bytes%hugeBytes != 0:
+		return fmt.Errorf("%d bytes of pages in a segment of %d, want multiples of %d, and %d that are not for pages",
+			f.Pages, f.Bytes, hugeBytes, MinBytes)
+	case f.Ring < pageBytes || f.Ring&(f.Ring-1) != 0 || int64(f.Ring) > f.blockBytes()-blocksAt-ringAt:
 		return fmt.Errorf("rings of %d bytes in a segment of %d, want a power of two, at least %d, that fits",
-			f.Ring, f.Bytes, pageBytes)
+			f.Ring, f.blockBytes(), pageBytes)
 	}
 	return nil
 }
 
 // putHeader writes the header of the segment of a rank.
 func putHeader(b []byte, rank int, form Form) {
-	for i, word := range [headerUsed / 8]uint64{magic, version, uint64(rank), uint64(form.Bytes), uint64(form.Ring)} {
+	for i, word := range [headerUsed / 8]uint64{
+		magic, version, uint64(rank), uint64(form.Bytes), uint64(form.Ring), uint64(form.Pages),
+	} {
 		binary.NativeEndian.PutUint64(b[8*i:], word)
 	}
 }
@@ -81,6 +108,7 @@ func checkHeader(b []byte, rank int, form Form) error {
 	}{
 		{"magic number", magic}, {"version", version}, {"rank", uint64(rank)},
 		{"length", uint64(form.Bytes)}, {"ring length", uint64(form.Ring)},
+		{"length of pages", uint64(form.Pages)},
 	} {
 		if got := binary.NativeEndian.Uint64(b[8*i:]); got != word.want {
 			return fmt.Errorf("its header has %s %d, want %d", word.name, got, word.want)
@@ -121,7 +149,7 @@ type entry struct{ key, offset atomic.Uint64 }
 var errFull = errors.New("the directory of the shared memory of this process is full: want fewer communicators and " +
 	"groups at a time")
 
-// memory is a segment as it is mapped.
+// memory is a segment as it is mapped, up to its pages.
 type memory []byte
 
 // entry is the i-th of those that a key may be in.

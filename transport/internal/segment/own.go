@@ -9,7 +9,7 @@ import (
 )
 
 // Segment is the one of this process, where it allocates. All methods may be called by several goroutines, but Close,
-// after which nothing of the segment is used.
+// after which nothing of the segment is used but ShutPages.
 type Segment struct {
 	memory
 	rank  int
@@ -17,6 +17,7 @@ type Segment struct {
 	punch func(at, n int) error // gives pages back, which are zeros then
 	unmap func() error
 	fd    int
+	pages *pages
 
 	mu      sync.Mutex // guards what follows
 	next    int        // where no block has been yet
@@ -32,8 +33,8 @@ type extent struct{ at, bytes int }
 // newSegment lays a segment out in memory that is zeros.
 func newSegment(m memory, rank int, form Form) *Segment {
 	putHeader(m, rank, form)
-	return &Segment{memory: m, rank: rank, form: form, fd: -1, next: blocksAt, free: map[int][]int{}, blocks: map[Key]extent{},
-		seats: map[uint64][]Key{}}
+	return &Segment{memory: m[:form.blockBytes()], rank: rank, form: form, fd: -1, pages: newPages(form), next: blocksAt,
+		free: map[int][]int{}, blocks: map[Key]extent{}, seats: map[uint64][]Key{}}
 }
 
 // allocate makes a block of zeros under a key that has none. The caller holds s.mu.
@@ -173,18 +174,29 @@ func (s *Segment) Free(sender *Sender, lonely bool) {
 // FD is the descriptor of the segment, for others to have.
 func (s *Segment) FD() int { return s.fd }
 
-// Memory is the segment as it is mapped: for tests.
+// Memory is the segment as it is mapped, up to its pages: for tests.
 func (s *Segment) Memory() []byte { return s.memory }
 
-// Close lets go of the segment. Others that have mapped it still have it.
-func (s *Segment) Close() error { return s.unmap() }
+// Close lets go of the segment. Others that have mapped it still have it, and pages of the program that are open stay
+// as they are until ShutPages.
+func (s *Segment) Close() error {
+	s.closePages()
+	return s.unmap()
+}
 
 // Peer is the segment of another process. All methods may be called by several goroutines, but Close, after which
 // nothing of the segment is used.
 type Peer struct {
 	memory
+	pages []byte
 	form  Form
 	unmap func() error
+}
+
+// newPeer is a segment of another process that is mapped at m.
+func newPeer(m memory, form Form, unmap func() error) *Peer {
+	at := form.blockBytes()
+	return &Peer{memory: m[:at], pages: m[at:], form: form, unmap: unmap}
 }
 
 // Lane is the word of a lane of the peer, as in Segment.Lane, or nil: the peer has not opened the lane.

@@ -96,23 +96,36 @@ func Open(fd, rank int, form Form) (*Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Peer{memory: m, form: form, unmap: m.unmap}, nil
+	return newPeer(m, form, m.unmap), nil
 }
 
-// mapAll maps a segment.
+// mapAll maps a segment at the border of a huge page: the system maps a huge page of a file where it begins with one of
+// addresses too.
 func mapAll(fd int, form Form) (memory, error) {
-	p, err := unix.MmapPtr(fd, 0, nil, uintptr(form.Bytes), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_SHARED|unix.MAP_NORESERVE)
+	room := uintptr(form.Bytes) + hugeBytes
+	p, err := unix.MmapPtr(-1, 0, nil, room, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err == nil {
+		before := -uintptr(p) & (hugeBytes - 1)
+		at, after := unsafe.Add(p, before), hugeBytes-before
+		if _, err = unix.MmapPtr(fd, 0, at, uintptr(form.Bytes), unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_FIXED|unix.MAP_SHARED|unix.MAP_NORESERVE); err != nil {
+			unix.MunmapPtr(p, room)
+		} else {
+			// What is left over goes, or it would count as a mapping.
+			if before > 0 {
+				unix.MunmapPtr(p, before)
+			}
+			unix.MunmapPtr(unsafe.Add(at, form.Bytes), after)
+			m := memory(unsafe.Slice((*byte)(at), int(form.Bytes)))
+			unix.Madvise(m, unix.MADV_DONTDUMP) // or a core file has holes of that length
+			return m, nil
+		}
+	}
 	if err == unix.ENOMEM {
 		return nil, fmt.Errorf("a segment of shared memory takes %d bytes of addresses: want no limit of them "+
 			"(ulimit -v), and fewer mappings (vm.max_map_count): %w", form.Bytes, err)
 	}
-	if err != nil {
-		return nil, os.NewSyscallError("mmap", err)
-	}
-	m := memory(unsafe.Slice((*byte)(p), int(form.Bytes)))
-	unix.Madvise(m, unix.MADV_DONTDUMP) // or a core file has holes of that length
-	return m, nil
+	return nil, os.NewSyscallError("mmap", err)
 }
 
 // unmap undoes mapAll.

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 )
 
-// small is a form of tests.
-var small = Form{Bytes: 4 << 20, Ring: 16 << 10}
+// small and paged are forms of tests, the latter with pages.
+var (
+	small = Form{Bytes: 4 << 20, Ring: 16 << 10}
+	paged = Form{Bytes: 24 << 20, Ring: 16 << 10, Pages: 20 << 20}
+)
 
 // laid is a segment in ordinary memory, and the same as others see it.
 func laid(t testing.TB) (*Segment, *Peer) {
@@ -39,15 +43,30 @@ func ringOf(t testing.TB, s *Segment, p *Peer, lane uint64) (*Sender, *Receiver)
 }
 
 func TestForm(t *testing.T) {
-	for _, f := range []Form{DefaultForm, small, {MinBytes, 4096}} {
+	const huge = hugeBytes
+	for _, f := range []Form{DefaultForm, small, paged, {Bytes: MinBytes, Ring: 4096}, {MinBytes + huge, 4096, huge},
+		DefaultForm.Within(0), DefaultForm.Within(5<<20 + 1), DefaultForm.Within(1 << 60), small.Within(3 << 20)} {
 		if err := f.check(); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, f := range []Form{{}, {MinBytes - 4096, 4096}, {MinBytes + 1, 4096}, {MinBytes, 4095}, {MinBytes, 2048},
-		{MinBytes, 12288}, {MinBytes, MinBytes}, {MinBytes, 1 << 20}, {-4096, 4096}, {MinBytes, -4096}, {MinBytes, 0}} {
+	for _, f := range []Form{{}, {MinBytes - 4096, 4096, 0}, {MinBytes + 1, 4096, 0}, {MinBytes, 4095, 0},
+		{MinBytes, 2048, 0}, {MinBytes, 12288, 0}, {MinBytes, MinBytes, 0}, {MinBytes, 1 << 20, 0}, {-4096, 4096, 0},
+		{MinBytes, -4096, 0}, {MinBytes, 0, 0}, {MinBytes + huge, 1 << 20, huge}, {MinBytes + huge, 4096, -huge},
+		{MinBytes + huge, 4096, huge + 4096}, {MinBytes + huge, 4096, 4096}, {MinBytes + huge + 4096, 4096, huge},
+		{MinBytes + huge, 4096, 2 * huge}, {MinBytes, 4096, huge}, {MinBytes, 4096, math.MinInt64}} {
 		if f.check() == nil {
 			t.Errorf("%+v: no error", f)
+		}
+	}
+	for bytes, want := range map[int64]Form{
+		-1:              {MinBytes, paged.Ring, 0},
+		7<<20 + 1:       {6 << 20, paged.Ring, 2 << 20},
+		paged.Bytes - 1: {22 << 20, paged.Ring, 10 << 20},
+		2 * paged.Bytes: paged,
+	} {
+		if got := paged.Within(bytes); got != want {
+			t.Errorf("%+v within %d bytes: %+v, want %+v", paged, bytes, got, want)
 		}
 	}
 }
@@ -59,7 +78,7 @@ func TestHeader(t *testing.T) {
 	if err := checkHeader(good, 3, small); err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range []string{"magic number", "version", "rank", "length", "ring length"} {
+	for i, name := range []string{"magic number", "version", "rank", "length", "ring length", "length of pages"} {
 		bad := bytes.Clone(good)
 		bad[8*i]++
 		if err := checkHeader(bad, 3, small); err == nil || !strings.Contains(err.Error(), "its header has "+name+" ") {
