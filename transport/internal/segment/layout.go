@@ -162,9 +162,14 @@ func (m memory) entry(key Key, i int) *entry {
 func (m memory) find(key Key, n int) []byte {
 	for i := range window {
 		e := m.entry(key, i)
-		if e.key.Load() == uint64(key) {
-			return m.block(e.offset.Load(), n)
+		if e.key.Load() != uint64(key) {
+			continue
 		}
+		offset := e.offset.Load()
+		if e.key.Load() != uint64(key) { // it has been struck, and the offset is another key's
+			return nil
+		}
+		return m.block(offset, n)
 	}
 	return nil
 }

@@ -43,8 +43,12 @@ func (l *Lane) sendProbe(number uint32) {
 			continue
 		}
 		if l.engaged {
+			wait := forCall
+			if l.goal != nil {
+				wait = forMeeting
+			}
 			if l.waitsFor(r) {
-				l.sendWait(r, number, forCall, 0)
+				l.sendWait(r, number, wait, 0)
 			}
 			continue
 		}
@@ -89,9 +93,12 @@ func (l *Lane) blocks(q *probe) bool {
 			l.tellRead(q.from, nil)
 			return false
 		}
-	case forCall:
+	case forCall, forMeeting:
 		call := &q.path[len(q.path)-1].call
 		_, how := l.history.Find(call)
+		if q.wait == forMeeting && !l.engaged && how == calls.Current {
+			return true // this replica makes the call by messages
+		}
 		return call.Seq != 0 && (how == calls.Unknown || how == calls.Ahead || how == calls.Skipped)
 	}
 	return p.recvs == 0

@@ -30,6 +30,7 @@ const (
 	forCredit                  // it knows that count of its messages have been read, and may send no more
 	forLink                    // the link takes no more of a message that it has begun
 	forCall                    // it is in an Engage, which ends when this replica has made the call
+	forMeeting                 // it is in an Await, for this replica to come
 )
 
 // maxPath bounds the path of a probe, so that its message is no longer than MaxMessage.
@@ -56,7 +57,7 @@ func (n *Node) parseProbe(from int, b []byte, path []stationCall) (q probe, ok b
 	q = probe{from: from, number: binary.LittleEndian.Uint32(b), wait: waitKind(b[4]),
 		count: binary.LittleEndian.Uint64(b[5:]), path: path}
 	stations := (len(b) - head) / stationBytes
-	if stations < 1 || stations > maxPath || q.wait > forCall {
+	if stations < 1 || stations > maxPath || q.wait > forMeeting {
 		return q, false
 	}
 	for b = b[head:]; len(b) > 0; b = b[stationBytes:] {
