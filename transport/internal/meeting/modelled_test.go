@@ -1,0 +1,188 @@
+//go:build !race
+
+// The models run on one goroutine, where the race detector has nothing to find.
+
+package meeting
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// none is that atomic operations of a protocol need only release and acquire.
+var none = []string{}
+
+// protocols are what is modelled.
+var protocols = []struct {
+	name  string
+	build func(wrong string) *model
+	wrong []string // each breaks the protocol
+	idle  []string // each is otherwise than the code, and does no harm
+
+	// needs are the places where an atomic store must be seen before the loads that follow. All of them are needed, and
+	// no others; nil where that is not looked at.
+	needs []string
+
+	large bool // not explored with -short, and in one order only
+
+	// hole is a fault of the code as it is, or "".
+	hole string
+}{
+	{
+		name: "gathers of 2", build: visits(2, "ggg", true, true, false), needs: none,
+		wrong: []string{"one notice instead of two", "one board instead of two", "the number before the call",
+			"done before the result", "no wait for the last member", "count begun again after done",
+			"crowded as the member itself finds"},
+		idle: []string{"a hall without turns"},
+	},
+	{name: "gathers of 3", build: visits(3, "ggg", true, true, false)},
+	{
+		name: "gathers of 3 together", build: visits(3, "ggg", false, false, false), needs: none,
+		idle: []string{"a hall without turns"},
+	},
+	{
+		name: "shares of 2", build: visits(2, "sgs", true, true, false), needs: none,
+		wrong: []string{"no barrier after the pieces", "a piece done before it is"},
+	},
+	{
+		name: "shares of 2 together", build: visits(2, "ss", false, false, false),
+		wrong: []string{"pieces not set out again"},
+		idle:  []string{"a hall without turns"},
+	},
+	{name: "shares of 3", build: visits(3, "s", true, false, false)},
+	{name: "shares of 3 together", build: visits(3, "s", false, false, false), large: true},
+	{
+		name: "shares in rounds", build: visits(2, "rrg", true, true, false),
+		wrong: []string{"no barrier between rounds"},
+	},
+	{
+		name: "an abort apart", build: visits(2, "s", true, false, true),
+		wrong: []string{"inside after the look for an abort", "inside without a look for an abort",
+			"abort after the look for members inside", "no look for members inside", "outside before the piece is done"},
+	},
+	{
+		name: "an abort together", build: visits(2, "s", false, false, true), needs: []string{"inside"},
+		wrong: []string{"inside after the look for an abort", "views without a piece"},
+	},
+	{
+		name: "an abort in rounds", build: visits(2, "r", true, false, true),
+		wrong: []string{"inside without a look for an abort"},
+	},
+	{name: "an abort of 3", build: visits(3, "s", true, false, true), large: true},
+	{
+		name: "broadcasts from one", build: broadcasts(2, "0000000"), needs: none,
+		wrong: []string{"a root that never waits", "a root a whole queue ahead", "the number before the message"},
+		idle:  []string{"taken before it is copied"},
+	},
+	{
+		name: "broadcasts from both", build: broadcasts(2, "0110100"), needs: none,
+		wrong: []string{"the notice before the queues are compared"},
+	},
+	{
+		name: "broadcasts of 3", build: broadcasts(3, "000100"),
+		wrong: []string{"a root waits for nobody but the first"},
+	},
+	{
+		name: "sleep", build: sleeping(1, 3, false), needs: []string{"asleep", "wrote"},
+		wrong: []string{"asleep after the last look", "no last look", "woken before the change",
+			"the lane looked for before the change"},
+	},
+	{name: "sleep woken by 2", build: sleeping(2, 2, false), needs: []string{"asleep", "wrote"}},
+	{name: "sleep woken by a stranger", build: sleeping(1, 3, true), needs: []string{"asleep", "wrote"}},
+	{
+		name: "spread barriers asleep", build: meetings(2, 3, true), needs: []string{"synced", "waiting"},
+		wrong: []string{"nobody rings", "waiting after the last look"},
+	},
+	{name: "spread barriers of 3 asleep", build: meetings(3, 2, true), large: true},
+	{
+		name: "barriers of 3 asleep", build: meetings(3, 2, false), needs: []string{"done", "waiting"},
+		wrong: []string{"waiting after the last look"},
+	},
+	{
+		name: "a ring byte by byte", build: ring(6, 4, 1),
+		wrong: []string{"wrote before the bytes", "read before the bytes are", "room for one byte too many",
+			"room not looked for before the sleep", "nobody woken for room", "the end after the bytes", "asleep after the last look",
+			"memory given back before the receiver is done"},
+	},
+	{name: "a ring in parts", build: ring(8, 3, 2)},
+	{
+		name: "a ring at once", build: ring(8, 4, 4),
+		needs: []string{"asleep", "ended, then asleep", "read", "wrote"},
+		wrong: []string{"wants looked at before read is stored"},
+		idle:  []string{"wants after the last look"},
+	},
+	{name: "a directory", build: directory(false, false), needs: none, wrong: []string{"the key before the offset"}},
+	{
+		name: "an entry used again", build: directory(true, false),
+		hole: "the ring's index is overwritten by who wakes a lane",
+	},
+	{name: "an entry used again, its key looked at twice", build: directory(true, true), needs: none},
+	{
+		name: "a lonely ring", build: lonely, needs: []string{"ended, then key", "key"},
+		wrong: []string{"the end looked for before the ring is there", "the ring looked for before the end"},
+	},
+}
+
+// TestModels explores the protocols as they are, and demands that each way to break one is found.
+func TestModels(t *testing.T) {
+	for _, p := range protocols {
+		t.Run(strings.ReplaceAll(p.name, " ", "_"), func(t *testing.T) {
+			orders := []order{sequential, delayed}
+			if p.large {
+				if testing.Short() {
+					t.Skip("it has many states")
+				}
+				orders = orders[:1]
+			}
+			for _, o := range orders {
+				states, err := explore(p.build(""), o)
+				t.Logf("%v: %d states", o, states)
+				if p.hole != "" {
+					if err == nil || !strings.Contains(err.Error(), p.hole) {
+						t.Errorf("%v: %v, want %q: if the code is mended, so should this table be", o, err, p.hole)
+					}
+				} else if err != nil {
+					t.Errorf("%v: %v", o, err)
+				}
+				for _, wrong := range p.wrong {
+					if states, err := explore(p.build(wrong), o); err == nil || errors.Is(err, errLarge) {
+						t.Errorf("%s, %v: nothing is found in %d states: %v", wrong, o, states, err)
+					}
+				}
+				for _, idle := range p.idle {
+					if _, err := explore(p.build(idle), o); err != nil {
+						t.Errorf("%s, %v: %v", idle, o, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRelease finds where release and acquire would not do. Each place is needed, and with all of them nothing is wrong.
+func TestRelease(t *testing.T) {
+	for _, p := range protocols {
+		if p.needs == nil {
+			continue
+		}
+		t.Run(strings.ReplaceAll(p.name, " ", "_"), func(t *testing.T) {
+			without := func(place string) (int, error) {
+				m := p.build("")
+				m.fenced = func(at string) bool { return at != place && slices.Contains(p.needs, at) }
+				return explore(m, buffered)
+			}
+			states, err := without("")
+			t.Logf("%d states", states)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, place := range p.needs {
+				if states, err := without(place); err == nil || errors.Is(err, errLarge) {
+					t.Errorf("%s: nothing is found in %d states: %v", place, states, err)
+				}
+			}
+		})
+	}
+}
