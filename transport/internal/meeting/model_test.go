@@ -150,8 +150,8 @@ func (m *member) read(w word) int             { return m.do(step{kind: reading, 
 func (m *member) write(w word, v int)         { m.do(step{kind: writing, word: w, value: v}) }
 func (m *member) choose(n int) int            { return m.do(step{kind: choosing, value: n}) }
 
-// first is an atomic store at a place of the code where it must be seen before the member loads what comes next. Release
-// and acquire do not promise that.
+// first is an atomic store at a place of the code where it must be seen before the member loads what comes next.
+// Release and acquire do not promise that.
 func (m *member) first(place string, w word, v int) {
 	if m.fenced != nil && m.fenced(place) {
 		m.swap(w, v)
@@ -177,8 +177,8 @@ func (m *member) want(w word, v int, what string) {
 	m.claim(got == v, "%s is %d, want %d", what, got, v)
 }
 
-// history is what the steps of a member have told. A program has no other state. Histories are nodes of a tree, in which
-// those after the same mark are one.
+// history is what the steps of a member have told. A program has no other state. Histories are nodes of a tree, in
+// which those after the same mark are one.
 type history struct {
 	told     []int
 	next     step
@@ -273,7 +273,8 @@ type explorer struct {
 // explore runs all orders of a model. The error says what went wrong, with the steps that led there.
 func explore(m *model, o order) (states int, err error) {
 	if len(m.names) > maxWords || len(m.members) > maxMembers {
-		return 0, fmt.Errorf("%d words and %d members, at most %d and %d", len(m.names), len(m.members), maxWords, maxMembers)
+		return 0, fmt.Errorf("%d words and %d members, at most %d and %d", len(m.names), len(m.members), maxWords,
+			maxMembers)
 	}
 	x := &explorer{model: m, order: o, seed: maphash.MakeSeed(), known: map[uint64]bool{}}
 	var first state
@@ -403,7 +404,8 @@ func (x *explorer) wrong(s *state) string {
 			theirs := x.next(s, j)
 			if x.order == sequential && mine.word == theirs.word && mine.kind.plain() && theirs.kind.plain() &&
 				(mine.kind == writing || theirs.kind == writing) {
-				return fmt.Sprintf("data race: member %d is to %s and member %d to %s", j, x.text(theirs), i, x.text(mine))
+				return fmt.Sprintf("data race: member %d is to %s and member %d to %s", j, x.text(theirs), i,
+					x.text(mine))
 			}
 		}
 	}

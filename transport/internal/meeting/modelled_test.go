@@ -119,6 +119,7 @@ var protocols = []struct {
 		hole: "the ring's index is overwritten by who wakes a lane",
 	},
 	{name: "an entry used again, its key looked at twice", build: directory(true, true), needs: none},
+	{name: "the memory of a lonely ring used again", build: lonelyMemory, hole: "nobody can go on"},
 	{
 		name: "a lonely ring", build: lonely, needs: []string{"ended, then key", "key"},
 		wrong: []string{"the end looked for before the ring is there", "the ring looked for before the end"},
@@ -161,7 +162,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestRelease finds where release and acquire would not do. Each place is needed, and with all of them nothing is wrong.
+// TestRelease finds where release and acquire would not do. Each place is needed, and with all of them nothing is
+// wrong.
 func TestRelease(t *testing.T) {
 	for _, p := range protocols {
 		if p.needs == nil {

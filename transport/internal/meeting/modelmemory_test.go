@@ -167,8 +167,8 @@ func meetings(n, barriers int, spread bool) func(wrong string) *model {
 // modelRing is how many bytes a ring of the model holds.
 const modelRing = 4
 
-// ring is a model of a Sender of some bytes, no more than most in each Send, and of a Receiver that takes unit bytes at a
-// time. The Sender ends, and gives the memory of the ring back.
+// ring is a model of a Sender of some bytes, no more than most in each Send, and of a Receiver that takes unit bytes
+// at a time. The Sender ends, and gives the memory of the ring back.
 func ring(bytes, most, unit int) func(wrong string) *model {
 	return func(wrong string) *model {
 		m := &model{}
@@ -197,7 +197,8 @@ func ring(bytes, most, unit int) func(wrong string) *model {
 				}
 			},
 			func(m *member) {
-				r := receiving{member: m, bytes: at, wroteAt: wrote, endedAt: ended, wantsAt: wants, readAt: read, wrong: wrong}
+				r := receiving{member: m, bytes: at, wroteAt: wrote, endedAt: ended, wantsAt: wants, readAt: read,
+					wrong: wrong}
 				for {
 					m.mark(r.read, r.noted, r.ended)
 					n, end := r.peek(unit)
@@ -370,7 +371,7 @@ func directory(reused, mended bool) func(wrong string) *model {
 	return func(wrong string) *model {
 		m := &model{}
 		key, offset := m.word("key"), m.word("offset")
-		first := []word{laneBlock: m.word("asleep of the lane"), ringBlock: m.word("wrote of the ring")} // word 0 of each
+		first := []word{laneBlock: m.word("asleep of the lane"), ringBlock: m.word("wrote of the ring")} // word 0s
 		m.members = []func(m *member){
 			func(m *member) {
 				enter := func(k, block int) {
@@ -446,6 +447,35 @@ func lonely(wrong string) *model {
 			return errKept
 		}
 		return nil
+	}
+	return m
+}
+
+// lonelyMemory is a model of an owner that frees a lonely ring at once, and makes another one in its memory, which it
+// frees when that one's receiver is done. The receiver of the first says that it is done at any time.
+func lonelyMemory(string) *model {
+	m := &model{}
+	key, ended, done := m.word("key"), m.word("ended"), m.word("done")
+	const first, second = 1, 2
+	m.members = []func(m *member){
+		func(m *member) {
+			m.store(key, first)
+			m.await(ended, 1)
+			m.store(key, 0) // release
+			m.store(done, 0)
+			m.store(key, second)
+			m.awaitAny(condition{done, second, second})
+		},
+		func(m *member) { // Close
+			m.store(ended, 1)
+			if m.load(key) == first {
+				m.store(done, first)
+			}
+		},
+		func(m *member) {
+			m.await(key, second)
+			m.store(done, second)
+		},
 	}
 	return m
 }

@@ -418,7 +418,8 @@ const modelQueue = 4
 func broadcasts(n int, roots string) func(wrong string) *model {
 	return func(wrong string) *model {
 		m := &model{}
-		number, call, board := m.grid(n, modelQueue, "number"), m.grid(n, modelQueue, "call"), m.grid(n, modelQueue, "board")
+		number, call := m.grid(n, modelQueue, "number"), m.grid(n, modelQueue, "call")
+		board := m.grid(n, modelQueue, "board")
 		for range n {
 			m.members = append(m.members, func(m *member) {
 				for k, digit := range roots {
