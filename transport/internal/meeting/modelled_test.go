@@ -188,3 +188,97 @@ func TestRelease(t *testing.T) {
 		})
 	}
 }
+
+// TestLitmus gives the checker programs of a few steps whose outcomes are known.
+func TestLitmus(t *testing.T) {
+	two := func(f func(a, b word) [2]func(m *member)) *model {
+		m := &model{}
+		a, b := m.word("a"), m.word("b")
+		fs := f(a, b)
+		m.members = fs[:]
+		return m
+	}
+	for _, l := range []struct {
+		name  string
+		model *model
+		want  [3]string // by order: the fault, or ""
+	}{
+		{"atomic stores, then loads of the other word", func() *model {
+			m := &model{}
+			w, saw := m.row(2, "w"), m.row(2, "saw")
+			for range 2 {
+				m.members = append(m.members, func(m *member) {
+					m.store(w[m.me], 1)
+					m.store(saw[m.me], 1+m.load(w[1-m.me]))
+				})
+			}
+			m.final = func(see func(word) int) error {
+				if see(saw[0]) == 1 && see(saw[1]) == 1 {
+					return errors.New("neither saw the other")
+				}
+				return nil
+			}
+			return m
+		}(), [3]string{buffered: "neither saw the other"}},
+		{"a plain store published", two(func(a, b word) [2]func(m *member) {
+			return [...]func(m *member){
+				func(m *member) { m.write(a, 1); m.store(b, 1) },
+				func(m *member) { m.await(b, 1); m.want(a, 1, "a") },
+			}
+		}), [3]string{}},
+		{"a plain store after it is published", two(func(a, b word) [2]func(m *member) {
+			return [...]func(m *member){
+				func(m *member) { m.store(b, 1); m.write(a, 1) },
+				func(m *member) { m.await(b, 1); m.want(a, 1, "a") },
+			}
+		}), [3]string{"data race", "a is 0", "a is 0"}},
+		{"plain stores that are looked at", two(func(a, b word) [2]func(m *member) {
+			return [...]func(m *member){
+				func(m *member) { m.write(a, 1); m.write(b, 1) },
+				func(m *member) {
+					if m.read(b) == 1 {
+						m.want(a, 1, "a")
+					}
+				},
+			}
+		}), [3]string{"data race", "a is 0", "a is 0"}},
+		{"atomic stores in turn", two(func(a, b word) [2]func(m *member) {
+			return [...]func(m *member){
+				func(m *member) { m.store(a, 1); m.store(b, 1) },
+				func(m *member) {
+					if m.load(b) == 1 {
+						m.claim(m.load(a) == 1, "a is 0")
+					}
+				},
+			}
+		}), [3]string{}},
+		{"plain stores of one word", two(func(a, b word) [2]func(m *member) {
+			return [...]func(m *member){
+				func(m *member) { m.write(a, 1); m.write(a, 2); m.want(a, 2, "its own store") },
+				func(m *member) { m.claim(m.load(a) < 2 || m.load(a) == 2, "a goes back") },
+			}
+		}), [3]string{}},
+		{"additions", two(func(a, b word) [2]func(m *member) {
+			add := func(m *member) {
+				if m.add(a, 1) == 2 {
+					m.store(b, 1)
+				}
+				m.await(b, 1)
+			}
+			return [...]func(m *member){add, add}
+		}), [3]string{}},
+		{"a wait in vain", two(func(a, b word) [2]func(m *member) {
+			return [...]func(m *member){
+				func(m *member) { m.swap(a, m.choose(2)) },
+				func(m *member) { m.sleep(a) },
+			}
+		}), [3]string{"nobody can go on", "nobody can go on", "nobody can go on"}},
+	} {
+		for o, want := range l.want {
+			_, err := explore(l.model, order(o))
+			if err == nil != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %v: %v, want %q", l.name, order(o), err, want)
+			}
+		}
+	}
+}
