@@ -27,6 +27,7 @@ type nearby struct {
 	visits map[uint64]*visit // by group
 	last   *visit            // the one before
 	now    *visit            // in the operation in progress
+	call   transport.Call    // of that operation
 	window crowd.Window
 }
 
@@ -121,13 +122,15 @@ func (e *nearby) find(group uint64, members []int) (*visit, error) {
 }
 
 // enter begins an operation at a meeting. broadcast says that it is a Broadcast, with its root and its length.
-func (e *nearby) enter(ctx context.Context, call *transport.Call, members []int, broadcast bool, root, size int) (*visit,
+func (e *nearby) enter(ctx context.Context, c transport.Call, members []int, broadcast bool, root, size int) (*visit,
 	error) {
-	if err := e.Take(call); err != nil {
+	if err := e.Take(c); err != nil {
 		return nil, err
 	}
+	e.call = c
+	call := &e.call
 	v, wrong := e.find(call.Group, members)
-	if argument := (*transport.ArgumentError)(nil); errors.As(wrong, &argument) {
+	if _, ok := errors.AsType[*transport.ArgumentError](wrong); ok {
 		e.Release()
 		return nil, wrong
 	}
@@ -171,7 +174,7 @@ func (e *nearby) Gather(ctx context.Context, call transport.Call, members []int,
 	if err := meeting.CheckGather(mine, size); err != nil {
 		return nil, nil, err
 	}
-	v, err := e.enter(ctx, &call, members, false, 0, 0)
+	v, err := e.enter(ctx, call, members, false, 0, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +191,7 @@ func (e *nearby) Broadcast(ctx context.Context, call transport.Call, members []i
 	if err := meeting.CheckBroadcast(members, root, buf); err != nil {
 		return err
 	}
-	v, err := e.enter(ctx, &call, members, true, root, len(buf))
+	v, err := e.enter(ctx, call, members, true, root, len(buf))
 	if err != nil {
 		return err
 	}
@@ -203,7 +206,7 @@ func (e *nearby) Share(ctx context.Context, call transport.Call, members []int, 
 	if err := meeting.CheckRounds(members, rounds, w); err != nil {
 		return err
 	}
-	v, err := e.enter(ctx, &call, members, false, 0, 0)
+	v, err := e.enter(ctx, call, members, false, 0, 0)
 	if err != nil {
 		return err
 	}

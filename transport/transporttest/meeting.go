@@ -422,10 +422,11 @@ func (s *suite) mixed(t *testing.T) {
 	})
 }
 
-// anything carries out the operation that comes by chance.
+// anything carries out the operation that comes by chance. Numbers of calls grow.
 func (g group) anything(e near, plan *rand.Rand, seq int) error {
 	size := []int{0, 1, 8, 9, 64, 4000}[plan.IntN(6)]
 	what, k := plan.IntN(6), plan.IntN(3)
+	seq = 1000*(seq+1) + seq%7
 	switch what {
 	case 0:
 		return shift(e, seq, k)
@@ -437,7 +438,7 @@ func (g group) anything(e near, plan *rand.Rand, seq int) error {
 		return g.sharing(e, size, seq)
 	case 4: // several, so that some run ahead
 		for i := range 50 * k {
-			if err := g.broadcasting(e, size, 1000*(seq+1)+i, plan.IntN(len(g.members))); err != nil {
+			if err := g.broadcasting(e, size, seq+i, plan.IntN(len(g.members))); err != nil {
 				return err
 			}
 		}

@@ -10,14 +10,18 @@ import (
 // History is the calls that a replica has made on a lane, those that have a number in their group: the last ones one by
 // one, and of each group the last call before those. A copy has the same calls, until one is added.
 type History struct {
-	calls []transport.Call // by number, in turn
-	count uint64
-	lost  bool                      // a call has been overwritten
-	older map[uint64]transport.Call // by group; nil until a call is overwritten by one of another group
+	calls   []transport.Call // by number, in turn
+	remade  []bool           // of each: it was begun as another call, and dropped
+	count   uint64
+	dropped transport.Call            // the last one
+	lost    bool                      // a call has been overwritten
+	older   map[uint64]transport.Call // by group; nil until a call is overwritten by one of another group
 }
 
 // NewHistory makes a History that remembers length calls one by one, a power of two.
-func NewHistory(length int) History { return History{calls: make([]transport.Call, length)} }
+func NewHistory(length int) History {
+	return History{calls: make([]transport.Call, length), remade: make([]bool, length)}
+}
 
 // at is the k-th call before the next one.
 func (h *History) at(k uint64) *transport.Call {
@@ -45,6 +49,7 @@ func (h *History) Add(call *transport.Call) {
 	}
 	h.lost = h.lost || oldest.Seq != 0
 	*oldest = *call
+	h.remade[h.count&uint64(len(h.calls)-1)] = call.Seq == h.dropped.Seq && call.Group == h.dropped.Group
 	h.count++
 }
 
@@ -53,8 +58,19 @@ func (h *History) Drop() {
 	if h.count == 0 {
 		return
 	}
+	h.dropped = *h.at(1)
 	*h.at(1) = transport.Call{}
 	h.count--
+}
+
+// Remade reports whether the call that has the number of c in its group was begun as another one, and dropped.
+func (h *History) Remade(c *transport.Call) bool {
+	for k := range h.kept() {
+		if mine := h.at(k + 1); mine.Group == c.Group && mine.Seq == c.Seq {
+			return h.remade[(h.count-k-1)&uint64(len(h.calls)-1)]
+		}
+	}
+	return false
 }
 
 // kept is how many calls are remembered one by one.

@@ -48,13 +48,13 @@ func (l *Lane) SetBoards(b Boards) { l.boards = b }
 
 // Take begins the turn of a call without messages: one call at a time, with the errors of Exchange. Enter follows, or
 // Release, which ends the turn of a call that is not to be.
-func (l *Lane) Take(call *transport.Call) error {
+func (l *Lane) Take(call transport.Call) error {
 	if !l.busy.TryLock() {
-		return l.refuse(call)
+		return l.refuse(&call)
 	}
 	if l.closed.Load() {
 		l.busy.Unlock()
-		return l.refuse(call)
+		return l.refuse(&call)
 	}
 	return nil
 }

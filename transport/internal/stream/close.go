@@ -225,6 +225,7 @@ func (l *Lane) part(whole bool) {
 		replicas.Add(-1)
 	}
 	n.mu.Lock()
+	l.through = true
 	n.forget(l)
 	n.mu.Unlock()
 	close(l.parted)

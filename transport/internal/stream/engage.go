@@ -33,7 +33,7 @@ const desertionLimit = 2 * time.Second
 // Engage carries out work among this replica and others in place of an Exchange: one call at a time, with the same
 // errors. What the others send and tell is looked at as in an Exchange.
 func (l *Lane) Engage(ctx context.Context, call transport.Call, peers []int, work Work) error {
-	if err := l.Take(&call); err != nil {
+	if err := l.Take(call); err != nil {
 		return err
 	}
 	if err := l.Enter(ctx, &call, peers); err != nil {

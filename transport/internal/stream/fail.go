@@ -225,6 +225,9 @@ func (l *Lane) discordIn(over bool) error {
 			continue
 		}
 		mine, how := l.history.Find(&call)
+		if how == calls.Other && l.history.Remade(&call) {
+			how = calls.Same // what it has long waited in has been dropped by all
+		}
 		switch how {
 		case calls.Other, calls.Skipped: // it waits for what this replica has not done, and never will
 			return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: call}

@@ -130,14 +130,14 @@ func (at place) leaves(rest []byte) error {
 }
 
 func (at place) waits(rest []byte) error {
-	call := transport.ParseCall(rest)
 	switch {
 	case at.lane != nil:
-		at.them().waits.set(call)
+		at.them().waits.set(transport.ParseCall(rest))
 		at.lane.wake()
 	case !at.closed:
 		e, err := at.before(at.peer, at.number)
 		if err == nil {
+			call := transport.ParseCall(rest)
 			e.waits = &call
 		}
 		return err

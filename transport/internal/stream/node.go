@@ -337,7 +337,7 @@ func child(parent, k uint64) uint64 {
 
 // forget drops a lane that this replica and all others have left. The caller holds n.mu.
 func (n *Node) forget(l *Lane) {
-	if !l.closed.Load() {
+	if !l.through {
 		return
 	}
 	for peer := range l.peers {
