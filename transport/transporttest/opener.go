@@ -196,8 +196,9 @@ func (g group) shareNothing(e near, mine transport.Memory) error {
 	return nil
 }
 
-// lettered has everybody's Out written by others, a byte for each piece, across the bound of two pages of one OpenPages.
-func (g group) lettered(e transport.PeerMemory, pages []byte, seq int) error {
+// shareTwo has everybody's Out written by others, a byte for each piece. It lies across the bound of two pages that
+// were opened together.
+func (g group) shareTwo(e transport.PeerMemory, pages []byte, seq int) error {
 	n := len(g.members)
 	out := pages[os.Getpagesize()-1:][:n+1]
 	work := workFunc(func(all []transport.Memory, _, i int) {
@@ -238,7 +239,7 @@ func (g group) openAndShut(e near, pages []byte, seq int) error {
 		return err
 	}
 	zeros := same("pages after OpenPages", pages, make([]byte, len(pages)))
-	err := errors.Join(zeros, g.lettered(e, pages, seq))
+	err := errors.Join(zeros, g.shareTwo(e, pages, seq))
 	e.room.opener.ShutPages(pages)
 	if err != nil {
 		return err
@@ -246,7 +247,7 @@ func (g group) openAndShut(e near, pages []byte, seq int) error {
 	return g.unshared(e, transport.Memory{In: pages[:100], Out: pages[100:]}, seq+1, []int{len(g.members)})
 }
 
-// openOnLanes has an endpoint open pages for a Dup, and the Dup for the endpoint. Whoever has not opened them shuts them.
+// openOnLanes has an endpoint open pages for a Dup, which shuts them, and the Dup for the endpoint.
 func (s *suite) openOnLanes(t *testing.T) {
 	s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
 		eps := s.connect(t, n)
@@ -258,7 +259,7 @@ func (s *suite) openOnLanes(t *testing.T) {
 				if err := lane[0].room.opener.OpenPages(pages); err != nil {
 					return err
 				}
-				err := everybody(n).lettered(lane[1], pages, k)
+				err := everybody(n).shareTwo(lane[1], pages, k)
 				lane[1].room.opener.ShutPages(pages)
 				if err != nil {
 					return fmt.Errorf("case %d: %w", k, err)
@@ -277,7 +278,7 @@ func (s *suite) openAfterClose(t *testing.T) {
 			if err := e.room.opener.OpenPages(pages); err != nil {
 				return err
 			}
-			if err := everybody(n).lettered(e, pages, 0); err != nil {
+			if err := everybody(n).shareTwo(e, pages, 0); err != nil {
 				return err
 			}
 			fill(pages, origin{1, 2, 3, 4})
