@@ -53,7 +53,7 @@ func (g *register) enter(e *endpoint) (added bool, err error) {
 		g.path, g.edges = make([]int, 0, 2*n), make([]edge, 0, 4*n)
 	}
 	for _, m := range g.members {
-		if m != nil && m.call.Group == e.call.Group && m.call.Seq == e.call.Seq {
+		if m != nil && m.call.Group == e.call.Group && m.call.Seq == e.call.Seq && !m.met() {
 			if !m.call.Same(e.call) {
 				return false, &transport.MismatchError{Replica: e.rank, Peer: m.rank, Mine: e.call, Theirs: m.call}
 			}
@@ -74,6 +74,10 @@ func (g *register) enter(e *endpoint) (added bool, err error) {
 	}
 	return true, nil
 }
+
+// met reports whether a member has been at a meeting that has come about, and only has not left yet. Others that were
+// there may be further, in another call of the number: after transport.ErrNotShared it goes by messages.
+func (e *endpoint) met() bool { return e.visit != nil && e.visit.Met() }
 
 // leave removes e.
 func (g *register) leave(e *endpoint) {

@@ -213,6 +213,60 @@ func (w *world) enter(t *testing.T, e *endpoint, seen map[string]int) {
 	}
 }
 
+// TestRegisterOfOneNumber: replicas that wait in two calls of one number disagree, but one whose meeting has come about
+// does not wait any more: the other may have met it there, and be further.
+func TestRegisterOfOneNumber(t *testing.T) {
+	made, err := New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := made[0].(*endpoint), made[1].(*endpoint)
+	here.lane.nw.spacious = true // everyone looks for itself
+	first := transport.Call{Group: 1, Seq: 1, Method: 1}
+	second := transport.Call{Group: 1, Seq: 1, Method: 2}
+	atMeeting := func(e *endpoint) {
+		v, err := e.visiting(t.Context(), &first, []int{0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Arrive()
+	}
+	register := &here.lane.blocked
+	enters := func() error {
+		there.busy.Lock()
+		there.begin(t.Context(), second, []transport.Transfer{{Peer: 0, Kind: transport.Recv}})
+		added, err := register.enter(there)
+		if added == (err != nil) {
+			t.Errorf("added %v, error %v", added, err)
+		}
+		if added {
+			register.leave(there)
+		}
+		there.settled = true
+		there.end()
+		return err
+	}
+	atMeeting(here)
+	if added, err := register.enter(here); !added || err != nil {
+		t.Fatalf("added %v, error %v", added, err)
+	}
+	if err := enters(); !errors.As(err, new(*transport.MismatchError)) {
+		t.Errorf("got %v before they have met, want a MismatchError", err)
+	}
+	atMeeting(there)
+	there.dismiss()
+	if err := enters(); err != nil {
+		t.Errorf("got %v after they have met", err)
+	}
+	register.leave(here)
+	here.dismiss()
+	for _, e := range made {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // circular reports whether some of those who wait for each other do so in a circle: some are left when again and again
 // those are taken away who wait for nobody.
 func circular(edges [][]edge) bool {
