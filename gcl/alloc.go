@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"unsafe"
 
 	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
 )
 
 // hugePageBytes is the size of a huge page on x86-64, and on arm64 with pages of 4 KiB.
@@ -24,6 +26,11 @@ type allocations struct {
 // for huge pages, in which messages of many megabytes are faster; docs/design/alloc.md has what was measured. It is for
 // buffers that are used again and again: getting it may take 0.3 ms for each MiB.
 //
+// Over a transport that shares memory between processes, which is a transport.Opener, the other replicas read and write
+// it without a copy. The memory is as any other if Options.PrivateAlloc says so, or where the system has no room for
+// more shared memory: then what is in it is copied. Shared memory stays shared in a child that C code forks and that
+// goes on without exec; os/exec has no such children.
+//
 // The memory is the caller's, and a part of Go's heap like any other: it may be used after Free and Close, and is
 // collected when nobody refers to it any more. Until Free or Close the connection does, which counts as one with its
 // Dups. It is rounded up to whole pages, and from 2 MiB on takes up to 4 MiB more address space, of which what lies
@@ -35,7 +42,12 @@ func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 	if c.check() != nil {
 		return nil, newError("alloc: nil Comm")
 	}
-	p, err := c.conn.root().allocs.alloc(n, tensor.DTypeOf[T]().Size())
+	root := c.conn.root()
+	o, _ := root.Endpoint.(transport.Opener)
+	if c.options.PrivateAlloc {
+		o = nil
+	}
+	p, err := root.allocs.alloc(n, tensor.DTypeOf[T]().Size(), o)
 	if err != nil {
 		return nil, errorf("alloc: %w", err)
 	}
@@ -56,8 +68,8 @@ func Free[T tensor.Element](c *Comm, s []T) error {
 	return nil
 }
 
-// alloc returns where n elements of a size begin.
-func (m *allocations) alloc(n, size int) (unsafe.Pointer, error) {
+// alloc returns where n elements of a size begin. Peers reach them if there is an Opener that can have it so.
+func (m *allocations) alloc(n, size int, o transport.Opener) (unsafe.Pointer, error) {
 	page := os.Getpagesize()
 	huge := n >= hugePageBytes/size
 	if huge {
@@ -75,7 +87,7 @@ func (m *allocations) alloc(n, size int) (unsafe.Pointer, error) {
 	// The alignment of a heap object does not change: objects do not move.
 	first := -int(uintptr(unsafe.Pointer(unsafe.SliceData(all)))) & (page - 1)
 	block := all[first : first+length : first+length]
-	if huge {
+	if !opened(o, all, first, length) && huge {
 		adviseHuge(block)
 	}
 	m.mu.Lock()
@@ -89,6 +101,21 @@ func (m *allocations) alloc(n, size int) (unsafe.Pointer, error) {
 	p := unsafe.Pointer(unsafe.SliceData(block))
 	m.blocks[p] = block
 	return p, nil
+}
+
+// opened has peers reach length bytes of a heap object, from first on, until it is collected. It reports whether they
+// do. A nil Opener opens nothing.
+func opened(o transport.Opener, object []byte, first, length int) bool {
+	if o == nil || o.OpenPages(object[first:first+length]) != nil {
+		return false
+	}
+	// A finalizer, and no cleanup: the object's memory is not used again before its finalizer has run. The function must
+	// not refer to the object. It may run at any time, after Close too.
+	whole := len(object)
+	runtime.SetFinalizer(unsafe.SliceData(object), func(p *byte) {
+		o.ShutPages(unsafe.Slice(p, whole)[first : first+length : first+length])
+	})
+	return true
 }
 
 func (m *allocations) free(p unsafe.Pointer) error {

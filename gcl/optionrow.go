@@ -183,6 +183,15 @@ var optionRows = []optionRow{
 			"are stored past the caches where the inputs and outputs of all replicas have three quarters of it or more " +
 			"([peer-memory.md](peer-memory.md)). It changes no result, and replicas need not have the same",
 	},
+	{
+		key: "sharedAlloc", field: "PrivateAlloc", fieldNote: "the opposite", ours: true, local: true,
+		value: choice[bool]{
+			at:    func(o *Options) *bool { return &o.PrivateAlloc },
+			names: func() []name[bool] { return []name[bool]{{"true", false, ""}, {"false", true, ""}} },
+		},
+		does: "With `false` no other process reaches what `Alloc` returns ([alloc.md](alloc.md)). It changes no result, and " +
+			"replicas need not have the same",
+	},
 }
 
 // optionBy returns the row of a key, or nil.

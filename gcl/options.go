@@ -9,7 +9,7 @@ import (
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the
-// same, but for CacheBytes and Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other
+// same, but for CacheBytes, PrivateAlloc and Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other
 // way round.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
@@ -80,6 +80,11 @@ type Options struct {
 	// programs use the cache too, less than there is may be faster. It changes no result, and replicas need not have
 	// the same.
 	CacheBytes int
+
+	// PrivateAlloc has Alloc return memory that no other process reaches, also over a transport that shares memory
+	// between processes. Calls on it go by messages there, in which data is copied. It changes no result, and replicas
+	// need not have the same.
+	PrivateAlloc bool
 
 	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text
 	// form of options. When absent it costs nothing.

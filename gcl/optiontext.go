@@ -31,6 +31,7 @@ import (
 //	tuning                       a file, or with a line break the table itself; default: the machine's
 //	ipusPerRank                  1 or more; default: 1
 //	cacheBytes                   1 or more; default: what the machine has
+//	sharedAlloc                  true, false
 //
 // A key that is not there leaves its option at the default. Any other key or value is an *OptionError, which names the
 // closest and lists those that there are. Both keys for the implementation may be given if they agree. The first use of

@@ -56,6 +56,7 @@ var optionValues = map[string]map[string]gcl.Options{
 	"reproducible": {"true": {Reproducible: true}, "false": {}},
 	"ipusPerRank":  {"1": {IPUsPerRank: 1}, "4": {IPUsPerRank: 4}},
 	"cacheBytes":   {"1": {CacheBytes: 1}, "67108864": {CacheBytes: 64 << 20}},
+	"sharedAlloc":  {"true": {}, "false": {PrivateAlloc: true}},
 }
 
 func TestParseOptions(t *testing.T) {
@@ -76,12 +77,13 @@ func TestParseOptions(t *testing.T) {
 		"topology": "ring-on-line", "link": "gw-link", "method": "direct",
 		"syncful.useOptimisedLayout": "false", "syncful.maxBroadcastSize": "4096",
 		"reproducible": "true", "ipusPerRank": "2",
-		"cacheBytes": "1000000",
+		"cacheBytes": "1000000", "sharedAlloc": "false",
 	})
 	want := gcl.Options{
 		Implementation: gcl.Syncful, MaxBytesPerTile: 20000, Topology: topology.RingOnLine, Link: gcl.GWLink,
 		Method:         methods.Direct,
 		StageFragments: true, MaxBroadcastSize: 4096, Reproducible: true, IPUsPerRank: 2, CacheBytes: 1000000,
+		PrivateAlloc: true,
 	}
 	if err != nil || got != want {
 		t.Errorf("all together: %+v, %v, want %+v", got, err, want)
@@ -91,7 +93,8 @@ func TestParseOptions(t *testing.T) {
 func TestParseOptionsErrors(t *testing.T) {
 	keys := []string{"collectiveImplementation", "useSynclessCollectives",
 		"maxBytesPerTile", "topology", "link", "method",
-		"syncful.useOptimisedLayout", "syncful.maxBroadcastSize", "reproducible", "ipusPerRank", "cacheBytes"}
+		"syncful.useOptimisedLayout", "syncful.maxBroadcastSize", "reproducible", "ipusPerRank", "cacheBytes",
+		"sharedAlloc"}
 	for _, x := range []struct {
 		key, value string
 		says       []string
@@ -382,7 +385,7 @@ func TestAgreedOptions(t *testing.T) {
 			"Reproducible": {Reproducible: true},
 			"IPUsPerRank":  {IPUsPerRank: 2}, "Link": {Link: gcl.IPULink}, "MaxBytesPerTile": {MaxBytesPerTile: 1},
 			"StageFragments":   {StageFragments: true},
-			"MaxBroadcastSize": {MaxBroadcastSize: 1}, "CacheBytes": {CacheBytes: 1},
+			"MaxBroadcastSize": {MaxBroadcastSize: 1}, "CacheBytes": {CacheBytes: 1}, "PrivateAlloc": {PrivateAlloc: true},
 			"Tuning": {Tuning: &methods.Rules{}},
 		} {
 			if differs := gcl.DigestOf(withOptions(c, o)) != plain; differs != agreed[field] {

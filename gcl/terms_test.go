@@ -47,7 +47,7 @@ func TestCompareTerms(t *testing.T) {
 // TestNewTerms: options of the program and of the environment are compared. Those that say what a machine is are not.
 func TestNewTerms(t *testing.T) {
 	c := &config{
-		options:  Options{Method: methods.Direct, CacheBytes: 1 << 20},
+		options:  Options{Method: methods.Direct, CacheBytes: 1 << 20, PrivateAlloc: true},
 		override: overrides{text: map[string]string{"reproducible": "true"}},
 	}
 	got, err := newTerms(c)
@@ -56,6 +56,7 @@ func TestNewTerms(t *testing.T) {
 	}
 	for key, want := range map[string]term{
 		"method": {"direct", false}, "reproducible": {"true", true}, "cacheBytes": {},
+		"sharedAlloc": {},
 	} {
 		if got.Options[key] != want {
 			t.Errorf("%s is %+v, want %+v", key, got.Options[key], want)
