@@ -82,8 +82,7 @@ func (s *Segment) OpenPages(pages []byte) error {
 	}
 	p.used[at] = x
 	p.list(func(list []opened) []opened {
-		i, _ := find(list, at)
-		return slices.Insert(list, i, opened{at, at + uintptr(len(pages)), uint64(x.at)})
+		return slices.Insert(list, after(list, at), opened{at, at + uintptr(len(pages)), uint64(x.at)})
 	})
 	return nil
 }
@@ -124,13 +123,11 @@ func (s *Segment) Offset(b []byte) (offset uint64, ok bool) {
 		return 0, false
 	}
 	at := addressOf(b)
-	i, ok := find(*list, at)
-	if !ok {
-		if i--; i < 0 {
-			return 0, false
-		}
+	i := after(*list, at)
+	if i == len(*list) {
+		return 0, false
 	}
-	if o := &(*list)[i]; at < o.to && uintptr(len(b)) <= o.to-at {
+	if o := &(*list)[i]; at >= o.from && uintptr(len(b)) <= o.to-at {
 		return o.at + uint64(at-o.from), true
 	}
 	return 0, false
@@ -201,13 +198,22 @@ func (p *pages) overlaps(at uintptr, bytes int) bool {
 	if list == nil {
 		return false
 	}
-	i, found := find(*list, at)
-	return found || i > 0 && (*list)[i-1].to > at || i < len(*list) && (*list)[i].from-at < uintptr(bytes)
+	i := after(*list, at)
+	return i < len(*list) && (*list)[i].from < at+uintptr(bytes)
 }
 
-// find is where in a list memory is that begins at an address, or would be.
-func find(list []opened, at uintptr) (i int, found bool) {
-	return slices.BinarySearchFunc(list, at, func(o opened, at uintptr) int { return cmp.Compare(o.from, at) })
+// after is the first of a list that ends behind an address. The loop is written out: Offset takes twice as long with
+// slices.BinarySearchFunc.
+func after(list []opened, at uintptr) int {
+	lo, hi := 0, len(list)
+	for lo < hi {
+		if m := int(uint(lo+hi) / 2); list[m].to > at {
+			hi = m
+		} else {
+			lo = m + 1
+		}
+	}
+	return lo
 }
 
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

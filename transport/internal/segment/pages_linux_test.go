@@ -4,6 +4,7 @@ package segment
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -509,4 +510,40 @@ func hugeKB(t testing.TB, b []byte) (sum int) {
 		}
 	}
 	return sum
+}
+
+// BenchmarkOffset asks where memory lies, as each call does for each buffer.
+func BenchmarkOffset(b *testing.B) {
+	s, _ := pair(b, paged)
+	page := os.Getpagesize()
+	for _, n := range []int{1, 16, 1000} {
+		var x []byte
+		for len(s.pages.used) < n {
+			x = openPages(b, s, page, page)
+		}
+		b.Run(fmt.Sprintf("blocks=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				if _, ok := s.Offset(x); !ok {
+					b.Fatal("not found")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOpenPages opens and shuts.
+func BenchmarkOpenPages(b *testing.B) {
+	s, _ := pair(b, Form{Bytes: 260 << 20, Ring: 16 << 10, Pages: 256 << 20})
+	for _, n := range []int{os.Getpagesize(), 1 << 20, 64 << 20} {
+		pages := heapPages(n, hugeBytes)
+		b.Run(fmt.Sprintf("bytes=%d", n), func(b *testing.B) {
+			b.SetBytes(int64(n))
+			for b.Loop() {
+				if err := s.OpenPages(pages); err != nil {
+					b.Fatal(err)
+				}
+				s.ShutPages(pages)
+			}
+		})
+	}
 }
