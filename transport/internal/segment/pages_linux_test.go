@@ -81,6 +81,7 @@ func blocks(t testing.TB, s *Segment) int64 {
 func TestOpenPages(t *testing.T) {
 	s, p := pair(t, paged)
 	page := os.Getpagesize()
+	openPages(t, s, page, page) // the others do not begin with a huge page of themselves
 	for round := range 3 {
 		for _, x := range []struct{ n, align int }{{page, page}, {3 * page, page}, {hugeBytes, hugeBytes},
 			{2*hugeBytes + page, hugeBytes}, {hugeBytes, page}} {
@@ -237,10 +238,26 @@ func TestOpenPagesErrors(t *testing.T) {
 	broken, _ := pair(t, paged)
 	fd := broken.fd
 	broken.fd = -1
-	refused("a bad descriptor", broken, b[:page], "fallocate")
+	refused("a bad descriptor", broken, b[:page], "mmap")
 	broken.fd = fd
 	if broken.pages.free.bytes() != int(paged.Pages) {
 		t.Error("what was refused is not free")
+	}
+}
+
+// TestNoMemory: pages for which the system has no memory are ordinary memory again. The end of the file stands for that.
+func TestNoMemory(t *testing.T) {
+	s, _ := pair(t, paged)
+	for _, n := range []int{os.Getpagesize(), 2 * hugeBytes} {
+		b := heapPages(n, hugeBytes)
+		for _, at := range []int{int(paged.Bytes), int(paged.Bytes) - n/2&^(os.Getpagesize()-1)} {
+			if err := sharePages(s.FD(), at, b); err == nil || !strings.Contains(err.Error(), "fallocate") {
+				t.Errorf("%d bytes: %v, want one of fallocate", n, err)
+			}
+			for i := range b { // which ends the program if there is no memory
+				b[i] = 1
+			}
+		}
 	}
 }
 
