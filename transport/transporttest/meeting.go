@@ -54,6 +54,7 @@ func (s *suite) peerMemory(t *testing.T) {
 		{"Abort", over((*suite).abort, inRounds, inPieces, inGather)},
 		{"Gone", over((*suite).gone, inRounds, inPieces, inGather)},
 		{"Panic", (*suite).panics},
+		{"WorkerAborts", (*suite).workerAborts},
 		{"BroadcastMismatch", (*suite).broadcastMismatch},
 		{"BroadcastArguments", (*suite).broadcastArguments},
 		{"BroadcastUnheard", (*suite).broadcastUnheard},

@@ -273,6 +273,34 @@ func anyError(t testing.TB, rank int, err error) {
 	}
 }
 
+// workerAborts has a Worker abort and return, in the first piece of a Share and in the last. No member may take the
+// piece to be done.
+func (s *suite) workerAborts(t *testing.T) {
+	for _, rounds := range []func(n int) []int{
+		func(int) []int { return []int{1} }, func(n int) []int { return []int{n} },
+		func(n int) []int { return []int{n, 0} }, func(n int) []int { return []int{n, n} },
+	} {
+		for _, last := range []bool{false, true} {
+			s.testPanic(t, anyError, func(e near, g group) error {
+				rounds := rounds(len(g.members))
+				round, piece := 0, 0
+				if last {
+					piece = rounds[0] - 1
+					if len(rounds) > 1 && rounds[1] > 0 {
+						round = 1
+					}
+				}
+				return e.Share(background, g.call(0), g.members, transport.Memory{}, rounds,
+					workFunc(func(_ []transport.Memory, t, i int) {
+						if t == round && i == piece {
+							e.Abort(errors.New("the piece cannot be done"))
+						}
+					}))
+			})
+		}
+	}
+}
+
 // testPanic wants an error for all or for none.
 func (s *suite) testPanic(t *testing.T, want outcome, do func(e near, g group) error) {
 	s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {

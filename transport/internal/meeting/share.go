@@ -126,10 +126,11 @@ func (v *Visit) workTogether(w transport.Worker) error {
 				return err
 			}
 			entered = true
-		} else if err := v.host.Interruption(); err != nil {
-			return v.host.Fail(err)
 		}
 		w.Piece(v.views, 0, i)
+		if err := v.host.Interruption(); err != nil { // the piece may have ended early: it does not count as done
+			return v.host.Fail(err)
+		}
 		if v.hall.left.Add(-1) == 0 {
 			v.own.inside.Store(false)
 			v.host.Ring()
