@@ -102,30 +102,13 @@ func CollectiveError(ctx context.Context, call transport.Call, replica int, err 
 // AllReduceWithinAfter is an all-reduce of 10,000 bytes on each of k IPUs of the replica, before which each calls
 // first, with its id, on its own goroutine.
 func AllReduceWithinAfter(ctx context.Context, c *Comm, k int, first func(ipu int)) error {
-	return allReduceWithin(ctx, c, k, func(ipu int) int {
-		first(ipu)
-		return 10000
-	})
-}
-
-// AllReduceWithinBroken is such an all-reduce, in which one IPU's buffer is shorter than it says: a fault of this
-// package.
-func AllReduceWithinBroken(ctx context.Context, c *Comm, k, broken int) error {
-	return allReduceWithin(ctx, c, k, func(ipu int) int {
-		if ipu == broken {
-			return 1
-		}
-		return 10000
-	})
-}
-
-func allReduceWithin(ctx context.Context, c *Comm, k int, have func(ipu int) int) error {
 	return c.within(ctx, &withinCall{collective: schedule.AllReduce, dtype: tensor.U8, ipus: k,
 		check: func() error { return nil },
 		body: func(w *ipu) error {
-			b := make([]byte, have(w.id))
+			first(w.id)
+			b := make([]byte, 10000)
 			return w.do(w.equal, call{ask: newAsk(schedule.AllReduce, 0, 0), dtype: tensor.U8, dst: b, src: b,
-				dstLen: 10000, srcLen: 10000})
+				dstLen: len(b), srcLen: len(b)})
 		}})
 }
 

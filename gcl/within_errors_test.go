@@ -392,11 +392,15 @@ func TestWithinPanic(t *testing.T) {
 
 // Nor does one in the middle of a schedule, with the IPUs' memory laid open to each other.
 func TestWithinPanicInside(t *testing.T) {
+	boom, rows := boom(), make([][]uint8, 4)
+	for p := range rows {
+		rows[p] = make([]uint8, 10000)
+	}
 	for _, o := range bothWays() {
 		failures(t, 1, func(ctx context.Context, c *gcl.Comm) error {
-			err := gcl.AllReduceWithinBroken(ctx, c, 4, 1)
+			_, err := gcl.AllReduceWithinReplica(ctx, c, rows, boom)
 			crash := (*gcl.PanicError)(nil)
-			if !errors.As(err, &crash) || !errors.Is(err, gcl.ErrAborted) {
+			if !errors.As(err, &crash) || crash.Value != "boom" || !errors.Is(err, gcl.ErrAborted) {
 				t.Errorf("%+v: error %v", o, err)
 			}
 			return nil

@@ -142,9 +142,11 @@ func table() []row {
 			imports: []string{"gcl/internal/route",
 				"gcl/internal/wire", "methods", "methods/schedule", "transport", "internal/ticks"},
 		},
-		{ // the rooms of carry: none imports one that comes after it
+		// the rooms of carry: none imports one that comes after it
+		{pkg: "gcl/internal/carry/opened", imports: []string{"methods/schedule", "transport"}},
+		{
 			pkg: "gcl/internal/carry/rounds",
-			imports: []string{"gcl/internal/flight", "gcl/internal/pack", "gcl/internal/memory", "gcl/internal/wire",
+			imports: []string{"gcl/internal/carry/opened", "gcl/internal/flight", "gcl/internal/pack", "gcl/internal/memory", "gcl/internal/wire",
 				"methods", "methods/schedule", "chunks", "transport", "internal/kernel"},
 		},
 		{
@@ -154,8 +156,8 @@ func table() []row {
 		},
 		{
 			pkg: "gcl/internal/carry/onepass",
-			imports: []string{"gcl/internal/carry/job", "gcl/internal/pack", "gcl/internal/memory", "methods",
-				"methods/schedule", "chunks", "transport", "internal/kernel"},
+			imports: []string{"gcl/internal/carry/job", "gcl/internal/carry/opened", "gcl/internal/pack",
+				"gcl/internal/memory", "methods", "methods/schedule", "chunks", "transport", "internal/kernel"},
 		},
 		{
 			pkg: "gcl/internal/carry/phases",

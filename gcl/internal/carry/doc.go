@@ -9,7 +9,8 @@
 //	                                  Engine    byEngine: a collective of the transport's own, one for each operand
 //	               or, by Hybrid      phases    several jobs, each with a route of its own
 //
-// Its rooms are the packages below it. Each knows those before it only: rounds, job, onepass, phases, carry.
+// Its rooms are the packages below it. Each knows those before it only: opened, rounds, job, onepass, phases, carry.
+// Memory and Rounds compare the members' buffers with what the call wants before they go by them: see opened.
 //
 // A Carrier is what one connection of a replica has for that; a Caller, how the calls of one Comm go; a Group, among
 // whom. Arguments have been checked, turns taken and calls numbered before a job comes here. The package knows no Comm,

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gogcl.dev/gcl/internal/carry/job"
+	"gogcl.dev/gcl/internal/carry/opened"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
@@ -31,12 +32,16 @@ type Pass struct {
 	by      int  // the divisor, where the operator divides
 	segment int  // bytes: no piece is longer, but for being whole cache lines
 	wide    bool // 16-bit floats are added in float32
+	lengths opened.Lengths
 
 	// Of the collective in progress.
 	contract  schedule.Contract
 	root      int
 	operands  []operand
+	parts     []pack.Parts  // by tensor; none: all ranks have equal parts
 	lists     bool          // there are several operands, with several types: peers lay open lists of buffers
+	tensors   int           // in each list
+	compared  int           // the tensor of which the rank has compared all members' buffers last; -1: none
 	loops     *pack.Packing // lists: the loops of their types
 	total     int           // bytes of all operands' units, rounded up
 	pieces    [1]int        // that these are cut into
@@ -61,6 +66,8 @@ type Pass struct {
 type operand struct {
 	tensor int // the number of the operand in the job
 	work   kernel.Type
+	whole  int // bytes of a buffer with the parts of all ranks
+	own    int // bytes of a buffer with a rank's part, where all are equally long
 	unit   int // bytes of one unit: a buffer (all-reduce), a shard (reduce-scatter), a block (all-to-all)
 	padded int // whole cache lines
 	units  int
@@ -102,7 +109,7 @@ const piecesPerRank = 2
 
 // New makes what the calls on an endpoint go by. staging is for inputs and outputs in another form.
 func New(endpoint transport.Endpoint, staging *pack.Staging) Pass {
-	s := Pass{staging: staging}
+	s := Pass{staging: staging, lengths: opened.On(endpoint)}
 	s.memory, _ = endpoint.(transport.PeerMemory)
 	s.boards, _ = endpoint.(transport.Boards)
 	return s
@@ -143,6 +150,7 @@ func (s *Pass) SetUp(in *Setting, j *job.Job, method methods.Method, fingerprint
 // Run carries out a job over peer memory, from these inputs.
 func (s *Pass) Run(ctx context.Context, j *job.Job, ins [][]byte) error {
 	s.begin(&s.published, len(ins) != 1)
+	s.parts, s.tensors, s.compared = j.Parts, len(ins), -1
 	if s.lists && s.contract.Combines {
 		s.loops.Loops(j.Reduction.On(0, s.wide))
 	}
@@ -180,18 +188,18 @@ func (s *Pass) begin(loops *pack.Packing, lists bool) {
 
 // add adds operand t of a job, with the rank's own output and this input.
 func (s *Pass) add(j *job.Job, t int, src []byte) {
-	n, dst := len(s.members), j.Outs[t]
+	n, dst, size := len(s.members), j.Outs[t], j.DTypes[t].Size()
 	o := operand{tensor: t, work: kernel.Type(j.DTypes[t]), unit: len(src), units: 1,
-		replaces: memory.Overlap(dst, src)}
+		whole: j.Elements[t] * size, replaces: memory.Overlap(dst, src)}
 	bytes := len(dst) + len(src)
 	if o.replaces {
 		bytes = max(len(dst), len(src))
 	}
 	switch {
 	case s.contract.Input == schedule.Own:
-		o.units, o.replaces = n, false // but for the rank's own part, which stays where it is
+		o.own, o.units, o.replaces = len(src), n, false // but for the rank's own part, which stays where it is
 	case s.contract.Output == schedule.Own:
-		o.unit, o.units = len(dst), n
+		o.own, o.unit, o.units = len(dst), len(dst), n
 	case s.contract.Input == schedule.Blocks:
 		o.unit, o.units = len(src)/n, n*n
 	case s.contract.Input == schedule.AtRoot:
@@ -204,7 +212,6 @@ func (s *Pass) add(j *job.Job, t int, src []byte) {
 	}
 	for rank := range n {
 		lo, hi := j.Parts[t].Own(rank)
-		size := j.DTypes[t].Size()
 		o.part, o.rank, o.first, o.unit, o.units = true, rank, lo*size, (hi-lo)*size, 1
 		s.put(o)
 	}
@@ -226,7 +233,7 @@ func (s *Pass) share(ctx context.Context, mine transport.Memory) error {
 	s.pieces[0] = max(pieces, min(memory.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
 	// docs/design/peer-memory.md, "Past the caches"
 	s.large = s.footprint >= s.cache/4*3/n
-	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces[:], s)
+	err := s.lengths.Ended(s.memory.Share(ctx, s.call, s.members, mine, s.pieces[:], s))
 	if s.worked { // hold on to nobody's buffers
 		s.worked = false
 		clear(s.dsts)

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/carry/opened"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
@@ -17,6 +18,9 @@ func (s *Pass) Piece(mems []transport.Memory, _, i int) {
 	lo, hi = lo*memory.LineBytes, hi*memory.LineBytes
 	for t := s.operandAt(lo); lo < hi; t++ {
 		o := &s.operands[t]
+		if o.tensor != s.compared && !s.compare(mems, t) {
+			return
+		}
 		for first := o.end - o.units*o.padded; lo < min(hi, o.end); {
 			unit := (lo - first) / o.padded
 			begin := first + unit*o.padded
@@ -27,6 +31,31 @@ func (s *Pass) Piece(mems []transport.Memory, _, i int) {
 			lo = end
 		}
 	}
+}
+
+// compare reports whether all members have laid open what the call wants of operand t. Else the Share fails.
+func (s *Pass) compare(mems []transport.Memory, t int) bool {
+	o := &s.operands[t]
+	own := o.own
+	for r := range mems {
+		m, replica := &mems[r], s.members[r]
+		if s.lists && !s.lengths.FitsLists(replica, m, s.tensors) {
+			return false
+		}
+		if len(s.parts) > 0 {
+			lo, hi := s.parts[o.tensor].Own(r)
+			own = (hi - lo) * o.work.Size()
+		}
+		in, out := s.buffers(m, t)
+		wantIn := opened.Want(s.contract.Input, r == s.root, o.whole, own)
+		wantOut := opened.Want(s.contract.Output, r == s.root, o.whole, own)
+		if !s.lengths.FitsInput(transport.Recv, replica, in, wantIn) ||
+			!s.lengths.FitsOutput(transport.Send, replica, out, wantOut) {
+			return false
+		}
+	}
+	s.compared = o.tensor
+	return true
 }
 
 // operandAt is the first operand that ends after a byte.

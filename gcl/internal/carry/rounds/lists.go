@@ -10,6 +10,8 @@ import (
 type Lists struct {
 	contract *schedule.CustomContract
 	total    int     // of all chunks
+	input    int     // of those in the rank's input
+	output   int     // of those in the rank's output
 	in, out  []int32 // by chunk; where the rank's buffer does not hold it, 0
 	results  []result
 }
@@ -27,15 +29,16 @@ func newLists(c *schedule.CustomContract, rank int) *Lists {
 	for f := range chunks {
 		l.total += c.Size(f)
 	}
-	at := func(list []int) []int32 {
+	at := func(list []int) (at []int32, sum int) {
 		places, next := make([]int32, chunks), 0
 		for _, f := range list {
 			places[f] = int32(next)
 			next += c.Size(f)
 		}
-		return places
+		return places, next
 	}
-	l.in, l.out = at(c.Inputs[rank]), at(c.Outputs[rank])
+	l.in, l.input = at(c.Inputs[rank])
+	l.out, l.output = at(c.Outputs[rank])
 	if !c.Combines {
 		return l
 	}

@@ -122,7 +122,8 @@ func (s *MemoryPlan) Execute(ctx context.Context, runs []Run) error {
 		s.ins, s.outs = append(s.ins, runs[i].Input), append(s.outs, runs[i].Output)
 	}
 	mine := transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.runner.scratch}
-	if err := s.runner.Memory.Share(ctx, runs[0].Call, s.members, mine, s.pieces, s); err != nil {
+	err := s.runner.Memory.Share(ctx, runs[0].Call, s.members, mine, s.pieces, s)
+	if err = s.runner.lengths.Ended(err); err != nil {
 		return err
 	}
 	if last := len(s.plan.rounds) - 1; last >= 0 {
@@ -154,6 +155,9 @@ func (s *MemoryPlan) stopped() bool { return s.runner.Endpoint.Err() != nil || s
 func (s *MemoryPlan) Piece(all []transport.Memory, round, _ int) {
 	if round == 0 {
 		s.look(all)
+	}
+	if s.runner.lengths.Wrong() {
+		return
 	}
 	s.enter(round)
 	for i := range s.runs {
@@ -193,18 +197,28 @@ func (s *MemoryPlan) local(round int, stopped func() bool) {
 	}
 }
 
-// look finds the buffers of the senders.
+// look finds the buffers of the senders. If a sender has laid open others than the call wants, the Share fails.
 func (s *MemoryPlan) look(mems []transport.Memory) {
+	lengths := &s.runner.lengths
 	for k := range s.senders {
 		from := &s.senders[k]
-		m := &mems[from.rank]
+		m, replica := &mems[from.rank], s.members[from.rank]
 		from.runs = from.runs[:0]
+		if !lengths.FitsLists(replica, m, len(s.runs)) {
+			return
+		}
 		at := 0 // in the rank's scratch memory, as giveScratch has it
 		for i := range s.runs {
 			own := &s.runs[i]
 			r := Run{Elements: own.Elements, ElemSize: own.ElemSize, Parts: own.Parts, Packed: own.Packed,
 				Segment: own.Segment, Input: m.Ins[i], Output: m.Outs[i]}
 			bytes := from.plan.putAt(from.plan.placeAs(i, own.place), &r)
+			input, output := from.plan.lengths(&r)
+			if !lengths.FitsInput(transport.Recv, replica, r.Input, input) ||
+				!lengths.FitsOutput(transport.Recv, replica, r.Output, output) ||
+				!lengths.FitsScratch(replica, len(m.Scratch), at+bytes) {
+				return
+			}
 			r.scratch = m.Scratch[at : at+bytes]
 			at += memory.RoundUp(bytes, pack.Align)
 			from.runs = append(from.runs, r)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/carry/opened"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods/schedule"
@@ -21,6 +22,7 @@ type Plan struct {
 
 	collective schedule.Collective
 	size, rank int
+	root       int
 	chunks     int
 	needsApart bool   // input and output
 	digest     uint64 // of the schedule of a program's own method, for the fingerprint
@@ -81,7 +83,7 @@ func NewPlan(on *Runner, from Programs, rank int, members []int, barriers bool) 
 		return nil, err
 	}
 	p := &Plan{runner: on, members: members, barriers: barriers, collective: spec.Collective, size: spec.Size,
-		rank: rank, chunks: spec.Chunks(), needsApart: !spec.InPlace}
+		rank: rank, root: spec.Root, chunks: spec.Chunks(), needsApart: !spec.InPlace}
 	if s := from.Proved; s != nil {
 		p.chunks, p.needsApart, p.digest = s.Chunks, s.NeedsApart(), binary.LittleEndian.Uint64(s.Digest[:])
 		p.lists = newLists(s.Custom, rank)
@@ -309,6 +311,26 @@ func (p *Plan) bases(at *placement) (input, output int) {
 		output = own
 	}
 	return input, output
+}
+
+// lengths are the bytes that the rank's two buffers have in a run that is set up; opened.Unused for one that the
+// schedule does not use.
+func (p *Plan) lengths(r *Run) (input, output int) {
+	if r.lists != nil {
+		size := r.place.unit * r.ElemSize
+		return r.lists.input * size, r.lists.output * size
+	}
+	contract, own := p.collective.Contract(), 0
+	switch {
+	case contract.Input != schedule.Own && contract.Output != schedule.Own:
+	case r.Packed == nil && len(r.Parts.Bounds) == 0: // those of the last ranks have padding, which is in no chunk
+		own = chunks.PerRank(r.Elements, p.size) * r.ElemSize
+	default:
+		lo, hi := p.ownAt(r.place)
+		own = (hi - lo) * r.ElemSize
+	}
+	whole, atRoot := r.place.bounds[p.chunks]*r.ElemSize, p.rank == p.root
+	return opened.Want(contract.Input, atRoot, whole, own), opened.Want(contract.Output, atRoot, whole, own)
 }
 
 // ownAt is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an

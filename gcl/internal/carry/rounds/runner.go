@@ -3,6 +3,7 @@ package rounds
 import (
 	"context"
 
+	"gogcl.dev/gcl/internal/carry/opened"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/transport"
 )
@@ -12,6 +13,7 @@ import (
 type Runner struct {
 	Endpoint transport.Endpoint
 	Memory   transport.PeerMemory // the endpoint, if it offers that; else nil
+	lengths  opened.Lengths
 	flight.Observer
 
 	runs    []Run
@@ -25,7 +27,7 @@ type Runner struct {
 
 // NewRunner makes the runner of an endpoint.
 func NewRunner(endpoint transport.Endpoint, recorder *flight.Recorder) Runner {
-	r := Runner{Endpoint: endpoint, Observer: flight.Observer{Flight: recorder}}
+	r := Runner{Endpoint: endpoint, lengths: opened.On(endpoint), Observer: flight.Observer{Flight: recorder}}
 	r.Memory, _ = endpoint.(transport.PeerMemory)
 	return r
 }
