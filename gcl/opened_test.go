@@ -293,11 +293,12 @@ func testOpened(t *testing.T, call openCall, o gcl.Options, n int, f forgery) {
 // call has left it.
 func TestOpenedScratch(t *testing.T) {
 	const n = 4
+	o := gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}
 	for _, operands := range []int{1, 2} { // each has scratch memory of its own
 		call := newOpenCall(schedule.AllToAll, n, 40_000, 0, operands, nil)
 		with := func(length int) []error {
 			return failures(t, n, func(ctx context.Context, c *gcl.Comm) error {
-				return call.run(ctx, withOptions(c, gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}), true)
+				return call.run(ctx, withOptions(c, o), true)
 			}, forgers(t, n, func(m *transport.Memory) {
 				m.Scratch = m.Scratch[:length:length]
 			}))

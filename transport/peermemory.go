@@ -32,9 +32,10 @@ type Worker interface {
 	// all of them only read. A piece of more than some ten microseconds looks at Endpoint.Err, and at the context that
 	// its member has given Share, between parts of that length, and returns early when there is an error.
 	//
-	// The lists and lengths in all are what the members say, and one in another process may say anything: a Worker
-	// compares them with what the call wants. If it finds a difference, or for another reason cannot do the piece, it
-	// calls Endpoint.Abort and returns. Then Share fails at all members.
+	// The lists and lengths in all are the same in all pieces that a member carries out of a Share. They are what the
+	// members say, and one in another process may say anything: a Worker compares them with what the call wants. If it
+	// finds a difference, or for another reason cannot do the piece, it calls Endpoint.Abort and returns. Then Share
+	// fails at all members.
 	Piece(all []Memory, round, i int)
 }
 

@@ -146,7 +146,8 @@ func table() []row {
 		{pkg: "gcl/internal/carry/opened", imports: []string{"methods/schedule", "transport"}},
 		{
 			pkg: "gcl/internal/carry/rounds",
-			imports: []string{"gcl/internal/carry/opened", "gcl/internal/flight", "gcl/internal/pack", "gcl/internal/memory", "gcl/internal/wire",
+			imports: []string{"gcl/internal/carry/opened",
+				"gcl/internal/flight", "gcl/internal/pack", "gcl/internal/memory", "gcl/internal/wire",
 				"methods", "methods/schedule", "chunks", "transport", "internal/kernel"},
 		},
 		{

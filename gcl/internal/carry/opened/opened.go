@@ -1,5 +1,5 @@
-// Package opened compares the lengths of the buffers that members lay open in a Share with what the call wants, before a
-// Worker reads or writes them. A peer in another process may give any lengths, by mistake or on purpose.
+// Package opened compares the lengths of the buffers that members lay open in a Share with what the call wants, before
+// a Worker reads or writes them. A peer in another process may give any lengths, by mistake or on purpose.
 //
 // It knows no schedule, no route and no rounds.
 package opened

@@ -34,14 +34,16 @@ func TestEnded(t *testing.T) {
 	for _, shared := range []error{nil, errOther, transport.ErrNotShared} {
 		w := &witness{}
 		l := opened.On(w)
-		if !l.FitsInput(transport.Recv, 5, make([]byte, 7), 7) || !l.FitsOutput(transport.Send, 5, nil, opened.Unused) ||
-			!l.FitsScratch(5, 8, 7) || !l.FitsLists(5, &transport.Memory{}, 0) || l.Wrong() {
+		if !l.FitsInput(transport.Recv, 5, make([]byte, 7), 7) ||
+			!l.FitsOutput(transport.Send, 5, nil, opened.Unused) || !l.FitsScratch(5, 8, 7) ||
+			!l.FitsLists(5, &transport.Memory{}, 0) || l.Wrong() {
 			t.Error("what the call wants does not fit")
 		}
 		if err := l.Ended(shared); err != shared || w.aborts != 0 {
 			t.Errorf("%v comes to %v, with %d aborts", shared, err, w.aborts)
 		}
-		if l.FitsOutput(transport.Send, 5, make([]byte, 6), 7) || l.FitsScratch(6, 1, 2) || !l.Wrong() || w.aborts != 1 {
+		if l.FitsOutput(transport.Send, 5, make([]byte, 6), 7) || l.FitsScratch(6, 1, 2) || !l.Wrong() ||
+			w.aborts != 1 {
 			t.Errorf("wrong lengths: Wrong %v, %d aborts, want one", l.Wrong(), w.aborts)
 		}
 		err := l.Ended(shared)
