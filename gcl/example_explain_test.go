@@ -26,7 +26,7 @@ func ExampleComm_Explain() {
 	fmt.Print(explanation)
 	// Output:
 	// all-reduce of 1048576 bytes (float32 x 262144) over 4 ranks; clique of 4 replicas
-	// direct, since on peer memory it is one pass; Syncful, since the replicas share an address space
+	// direct, since on peer memory it is one pass; Syncful, since the replicas share memory
 	//
 	//   method                  implementation  rounds  barriers  bytes sent  estimate
 	//   broadcast               Syncless             1         0     3145728     394µs

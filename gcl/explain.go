@@ -11,6 +11,8 @@ import (
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/inproc"
 )
 
 // Explanation says how a collective would be carried out, why, and what that and the alternatives would cost. String
@@ -21,6 +23,7 @@ type Explanation struct {
 	DType      tensor.DType
 	Ranks      int
 	Machine    string // where the replicas sit, as in "clique of 8 replicas"
+	Links      string // between processes: what connects the replicas of the group, as in "shm", and why not memory
 
 	// Method and Implementation are those that a call takes; both are Auto in a group of one, where nothing is sent. Of
 	// Hybrid it is the method across link domains. Why gives the reason.
@@ -64,7 +67,8 @@ type Candidate struct {
 // communicator was given (WithTopology, with speeds that the caller knows), and without one on links as slow as the
 // slowest of the transport within a host and between hosts. Peer memory is always priced as the transport says, for the
 // group. A transport says it as a transport.Linked; else it is priced as in one process: 8 GB/s with a latency of 1 us.
-// Folding costs nothing, and every replica has a processor of its own.
+// Folding costs nothing, and every replica has a processor of its own. Over memory that processes share a call whose
+// buffers are all from Alloc is explained.
 //
 // Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
 // an all-gather, all-to-all, gather or scatter, not G equal parts; by the method native, a call with Add that the
@@ -80,7 +84,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	}
 	e := Explanation{
 		Collective: collective, Bytes: bytes, DType: dtype,
-		Ranks: c.Size(), Machine: c.conn.topology.String(),
+		Ranks: c.Size(), Machine: c.conn.topology.String(), Links: linksOf(c.group.link),
 		Why: "a group of one has the result: nothing is sent",
 	}
 	if c.Size() == 1 {
@@ -96,6 +100,9 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		return Explanation{}, errorf("explain: %w", err)
 	}
 	e.Method, e.Implementation, e.Why = answer.Method, Implementation(answer.Implementation), answer.Why
+	if _, ok := c.conn.Endpoint.(transport.Opener); ok && e.Implementation == Syncful {
+		e.Why += "; buffers that are not from Alloc go by messages"
+	}
 	for _, x := range answer.Candidates {
 		e.Candidates = append(e.Candidates, Candidate{
 			Implementation: Implementation(x.Implementation), Method: x.Method, Chosen: x.Chosen,
@@ -106,6 +113,17 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		e.Skipped = append(e.Skipped, Skipped(x))
 	}
 	return e, nil
+}
+
+// linksOf is Explanation.Links of a link.
+func linksOf(l transport.Link) string {
+	switch {
+	case l.Transport == inproc.Link().Transport:
+		return ""
+	case l.Why != "":
+		return fmt.Sprintf("%s, and no shared memory, since %s", l.Transport, l.Why)
+	}
+	return l.Transport
 }
 
 func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype tensor.DType) error {

@@ -18,8 +18,12 @@ func (e Explanation) String() string {
 	if size := e.DType.Size(); size > 0 {
 		elements = e.Bytes / int64(size)
 	}
+	machine := e.Machine
+	if e.Links != "" {
+		machine += "; by " + e.Links
+	}
 	fmt.Fprintf(&b, "%v of %d bytes (%v x %d) over %s; %s\n%s\n",
-		e.Collective, e.Bytes, e.DType, elements, price.Ranks(e.Ranks), e.Machine, e.Why)
+		e.Collective, e.Bytes, e.DType, elements, price.Ranks(e.Ranks), machine, e.Why)
 	if len(e.Candidates) == 0 {
 		return b.String()
 	}

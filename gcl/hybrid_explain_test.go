@@ -177,11 +177,11 @@ func TestExplainHybridWhy(t *testing.T) {
 			"; Syncless, as Hybrid is between link domains with one rank in each", false},
 		{"reproducible", []int{2, 2}, commgroup.Group{}, gcl.Options{Implementation: gcl.Hybrid, Reproducible: true},
 			true, gcl.Syncful,
-			"; Syncful, since the replicas share an address space, to which Hybrid leaves a reproducible reduction",
+			"; Syncful, since the replicas share memory, to which Hybrid leaves a reproducible reduction",
 			false},
 		{"auto on messages", []int{2, 2}, commgroup.Group{}, gcl.Options{}, false, gcl.Syncless, "; Syncless, since the transport has no peer memory", true},
-		{"auto", []int{2, 2}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share an address space", true},
-		{"uneven", []int{3, 1}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share an address space", false},
+		{"auto", []int{2, 2}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share memory", true},
+		{"uneven", []int{3, 1}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share memory", false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			endpoints, _ := witnesses(t, 4, x.memory)

@@ -13,7 +13,7 @@ type Implementation uint8
 // The implementations.
 const (
 	// AutoImplementation takes the cheapest that the transport and the method allow: Syncful for methods Auto and
-	// Direct where replicas share an address space, else Syncless. By method Auto a rule goes before that: see
+	// Direct where replicas share memory, else Syncless. By method Auto a rule goes before that: see
 	// Options.Tuning.
 	AutoImplementation Implementation = Implementation(route.Auto)
 

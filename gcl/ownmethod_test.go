@@ -521,7 +521,7 @@ func TestOwnMethodExplained(t *testing.T) {
 				"\nno candidate: wrong: methods: wrong: all-reduce over 4 ranks: the schedule does not prove: ",
 				"want chunk 0 of all 4 ranks\n"}},
 			{mine, schedule.AllGather, []string{
-				"direct, since on peer memory it is one pass; Syncful, since the replicas share an address space; not star, " +
+				"direct, since on peer memory it is one pass; Syncful, since the replicas share memory; not star, " +
 					"which the options ask for: methods: star: all-gather over 4 ranks: a star does all-reduce only: " +
 					"unsupported operation\n",
 				"\n* direct ", "\nno candidate: star: methods: star: all-gather over 4 ranks: a star does",

@@ -216,7 +216,7 @@ all-reduce 2-4 600 direct/Syncless`).Named("/some/inproc.txt")
 		{3, 100, gcl.Options{}, ranBy{methods.ClockwiseRing, gcl.Syncless}, "clockwise_ring, by inproc.txt:2: all-reduce 2-4 100 " +
 			"clockwise_ring/Syncless; Syncless, as the rule was measured"},
 		{3, 200, gcl.Options{}, ranBy{methods.Direct, gcl.Syncful}, "direct, by inproc.txt:3: all-reduce 2-4 200 direct; Syncful, " +
-			"since the replicas share an address space"},
+			"since the replicas share memory"},
 		{3, 300, gcl.Options{}, ranBy{methods.RecursiveDoubling, gcl.Syncless}, "recursive_doubling, by inproc.txt:4: " +
 			"all-reduce 2-4 300 recursive_doubling; Syncless, since Auto steps together for direct only"},
 		{3, 300, gcl.Options{Implementation: gcl.Syncful}, ranBy{methods.RecursiveDoubling, gcl.Syncful},

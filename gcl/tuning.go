@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"cmp"
 	"math"
 
 	"gogcl.dev/methods"
@@ -105,6 +106,7 @@ func worse(a, b transport.Link) transport.Link {
 	return transport.Link{
 		Class:              max(a.Class, b.Class),
 		Transport:          shared(a, b, a.Transport, b.Transport),
+		Why:                cmp.Or(a.Why, b.Why),
 		Machine:            shared(a, b, a.Machine, b.Machine),
 		Latency:            max(a.Latency, b.Latency),
 		Barrier:            max(a.Barrier, b.Barrier),

@@ -16,12 +16,15 @@ type Network string
 
 // The networks.
 const (
-	Auto Network = "auto" // unix sockets between processes of one host, on Linux; else TCP
+	// Auto is Shm in a job by Join where all replicas are on one host and of one user, have no TLS, and can share
+	// memory: transport.Link.Why says which of that is not so. Else it is unix sockets between processes of one host, on
+	// Linux, and TCP.
+	Auto Network = "auto"
 	TCP  Network = "tcp"
 	Unix Network = "unix" // for jobs on one host; Linux only
 
 	// Shm is memory that processes of one host and one user share, beside unix sockets for control connections. Linux
-	// only, and not with TLS. Auto does not take it.
+	// only, and not with TLS.
 	Shm Network = "shm"
 )
 
@@ -30,11 +33,12 @@ type network struct {
 	name      Network
 	tcp, unix bool // what a replica listens on; without tcp a job is on one host
 	memory    bool // messages go through memory
+	auto      bool // Join may find another one
 }
 
 // networks are those that there are to choose from.
 var networks = []network{
-	{name: Auto, tcp: true, unix: true},
+	{name: Auto, tcp: true, unix: true, auto: true},
 	{name: TCP, tcp: true},
 	{name: Unix, unix: true},
 	{name: Shm, unix: true, memory: true},

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/hosts"
-	"gogcl.dev/transport/internal/segment"
 	"gogcl.dev/transport/internal/stream"
 	"gogcl.dev/transport/internal/user"
 )
@@ -56,7 +54,7 @@ const spin = 500 * time.Microsecond
 // is done, which alone bounds how long they are waited for; then the Listener is closed.
 func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.Endpoint, error) {
 	c := l.config
-	c.form = cmp.Or(c.form, segment.DefaultForm)
+	c.form = c.segmentForm()
 	if len(addresses) != c.Size {
 		l.Close()
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
@@ -65,7 +63,11 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		joined: make(chan int, c.Size)}
 	if c.Network.memory() {
 		var err error
-		if m.shm, err = newShared(c.Rank, c.form); err != nil {
+		m.shm, l.shm = l.shm, nil
+		if m.shm == nil {
+			m.shm, err = newShared(c.Rank, c.form)
+		}
+		if err != nil {
 			l.Close()
 			return nil, fmt.Errorf("tcp: replica %d: network %q: %w", c.Rank, c.Network, err)
 		}
@@ -85,6 +87,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		names[r], processes[r] = addresses[r].Host, handshake.Bounded(addresses[r].Where, maxWhere)
 	}
 	local, network := links(c.Network, addresses)
+	local.Why = l.why
 	where := hosts.NewTable(names, local, network)
 	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence(),
 		Processes: processes}

@@ -54,6 +54,8 @@ type card struct {
 	Key     []byte  `json:",omitempty"` // replica 0's: see Join
 	TLS     bool    `json:",omitempty"` // it has a TLS configuration
 	CPUs    []int   `json:",omitempty"` // that the process may run on, if known
+	User    string  `json:",omitempty"` // whose memory the process may share; see Sockets
+	Sockets string  `json:",omitempty"` // why the process shares no memory with others of its host; "": it does, if asked
 	Network Network // what the replica goes by
 	Error   string  `json:",omitempty"` // why the replica cannot take part
 	Blob    []byte
@@ -124,10 +126,15 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		if err == nil {
 			err = checkDescriptors(c.Size, c.Network)
 		}
-		switch {
-		case err != nil:
+		if err == nil && c.Network.traits().auto {
+			own.User = user.Name()
+			if l.shm, err = c.tryMemory(); err != nil {
+				own.Sockets, err = err.Error(), nil
+			}
+		}
+		if err != nil {
 			own.Error = err.Error()
-		default:
+		} else {
 			own.Address = l.Address()
 		}
 		if c.Rank == 0 {
@@ -165,6 +172,11 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	addresses, places := make([]Address, c.Size), make([]hosts.Place, c.Size)
 	for r := range cards {
 		addresses[r], places[r] = cards[r].Address, hosts.Place{Host: cards[r].Address.Host, CPUs: cards[r].CPUs}
+	}
+	if c.Network.traits().auto {
+		if l.why = whySockets(cards); l.why == "" {
+			l.config.Network, l.ownUser = Shm, true
+		}
 	}
 	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)
 	l.config.Crowded = c.Crowded || hosts.Crowded(places, c.Rank)
@@ -275,6 +287,23 @@ func readCards(blobs [][]byte) ([]card, error) {
 		return nil, fmt.Errorf("replica 0 tells a key of %d bytes, want %d", len(cards[0].Key), keySize)
 	}
 	return cards, nil
+}
+
+// whySockets says why replicas that have agreed on auto share no memory, the same on all, or is "": they do.
+func whySockets(cards []card) string {
+	for r, c := range cards {
+		switch first := cards[0]; {
+		case !c.Network.traits().auto:
+			return fmt.Sprintf("replica %d is to go by transport %q", r, c.Network)
+		case c.Address.Host != first.Address.Host || c.Address.Unix == "":
+			return fmt.Sprintf("replica %d is on another host than replica 0 or in another container", r)
+		case c.Sockets != "":
+			return fmt.Sprintf("replica %d: %s", r, c.Sockets)
+		case c.User != first.User:
+			return fmt.Sprintf("replica %d is of user %s, and replica 0 of user %s", r, c.User, first.User)
+		}
+	}
+	return ""
 }
 
 // agree says why the replicas cannot form a job, the same on all.

@@ -58,6 +58,8 @@ type Listener struct {
 	ownUser   bool               // takes connections of its own user only
 	address   Address
 	listeners []net.Listener
+	shm       *shared // made in advance, or nil
+	why       string  // replicas of one host go by sockets, if Auto was asked for
 }
 
 // Listen begins to listen. Errors: a Config that makes no sense, and those of the operating system, with the address.
@@ -136,6 +138,7 @@ func (l *Listener) AddressFor(ip netip.Addr) Address {
 
 // Close ends listening. A Listener that is connected is closed by its endpoint.
 func (l *Listener) Close() error {
+	l.shm.close(nil)
 	var errs []error
 	for _, listener := range l.listeners {
 		errs = append(errs, listener.Close())

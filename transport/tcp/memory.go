@@ -52,6 +52,40 @@ func newShared(rank int, form segment.Form) (*shared, error) {
 	return s, nil
 }
 
+// allAddresses bounds the addresses that a process gives to segments, its own and the others': a quarter of those that
+// there are where addresses have 47 bits.
+const allAddresses = 1 << 45
+
+// segmentForm is the form of all segments of the job.
+func (c *Config) segmentForm() segment.Form {
+	if c.form != (segment.Form{}) {
+		return c.form
+	}
+	return segment.DefaultForm.Within(allAddresses / int64(c.Size))
+}
+
+// tryMemory makes what a replica shares, if it can share memory and has enough addresses for what the others share. The
+// error says in words why it cannot.
+func (c *Config) tryMemory() (*shared, error) {
+	if c.TLS != nil {
+		return nil, errors.New("it has TLS, which memory has not")
+	}
+	form := c.segmentForm()
+	if form.Pages < leastPages {
+		return nil, fmt.Errorf("%d replicas are too many for segments of memory that are long enough", c.Size)
+	}
+	if err := checkDescriptors(c.Size, Shm); err != nil {
+		return nil, err
+	}
+	if err := segment.CheckRoom(form, c.Size); err != nil {
+		return nil, err
+	}
+	return newShared(c.Rank, form)
+}
+
+// leastPages is how much memory a segment must have for gcl.Alloc, or it is not worth the while.
+const leastPages = 256 << 20
+
 // close lets go of all memory. The lanes are closed.
 func (s *shared) close(controls []*control) {
 	if s == nil {

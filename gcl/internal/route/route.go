@@ -89,7 +89,7 @@ func (s *Setting) Together() (syncful bool, why string) {
 	case !s.Memory:
 		return false, "Syncless, since the transport has no peer memory"
 	case s.Method == methods.Auto || s.Method == methods.Direct:
-		return true, "Syncful, since the replicas share an address space"
+		return true, "Syncful, since the replicas share memory"
 	}
 	return false, "Syncless, since Auto steps together for direct only"
 }

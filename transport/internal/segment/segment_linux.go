@@ -13,6 +13,16 @@ import (
 // seals are those of a segment: no process can change its length any more, nor take that back.
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
+// CheckRoom says why a process cannot map so many segments of a form: what it knows of before it tries.
+func CheckRoom(form Form, segments int) error {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &limit) == nil && uint64(limit.Cur)/uint64(form.Bytes) < uint64(segments) {
+		return fmt.Errorf("%d segments of %d bytes of addresses are more than the limit of %d (ulimit -v)", segments,
+			form.Bytes, uint64(limit.Cur))
+	}
+	return nil
+}
+
 // Make makes the segment of this process, which has the rank given.
 func Make(rank int, form Form) (s *Segment, err error) {
 	if err := form.check(); err != nil {

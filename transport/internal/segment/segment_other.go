@@ -12,6 +12,9 @@ import (
 var errSystem = fmt.Errorf("shared memory between processes: %w: it needs Linux, this is %s", errors.ErrUnsupported,
 	runtime.GOOS)
 
+// CheckRoom fails.
+func CheckRoom(Form, int) error { return errSystem }
+
 // Make fails: see the file for Linux.
 func Make(int, Form) (*Segment, error) { return nil, errSystem }
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 )
 
 // Only is a listener that takes connections of this process's user alone. refused is told of the others; it may be nil.
@@ -59,6 +60,13 @@ func compare(uid uint32, pid int32) error {
 	default:
 		return fmt.Errorf("the other side is a process of user %d, this one is of user %d: %s", uid, own, remedy)
 	}
+}
+
+// Name is that of this process's user for other processes of the host: the number, and the user namespace that it is
+// of, as far as the system tells.
+func Name() string {
+	space, _ := os.Readlink("/proc/self/ns/user")
+	return strings.TrimSpace(fmt.Sprintf("%d %s", os.Geteuid(), space))
 }
 
 const remedy = "run all replicas as one user, or give them a secret and an address with a port"
