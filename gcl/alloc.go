@@ -109,8 +109,8 @@ func opened(o transport.Opener, object []byte, first, length int) bool {
 	if o == nil || o.OpenPages(object[first:first+length]) != nil {
 		return false
 	}
-	// A finalizer, and no cleanup: the object's memory is not used again before its finalizer has run. The function must
-	// not refer to the object. It may run at any time, after Close too.
+	// A finalizer, and no cleanup: the object's memory is not used again before its finalizer has run. The function
+	// must not refer to the object. It may run at any time, after Close too.
 	whole := len(object)
 	runtime.SetFinalizer(unsafe.SliceData(object), func(p *byte) {
 		o.ShutPages(unsafe.Slice(p, whole)[first : first+length : first+length])

@@ -91,8 +91,8 @@ func withOpener(t testing.TB, err error) (*opener, gcl.CommOption) {
 	return o, gcl.WithEndpoints([]transport.Endpoint{o})
 }
 
-// TestAllocOpensPages: what Alloc returns is opened, of a Dup by the first connection too, and shut when the program and
-// the connection have let it go: not by Free alone.
+// TestAllocOpensPages: what Alloc returns is opened, of a Dup by the first connection too. It is shut when the program
+// and the connection have let it go: not by Free alone.
 func TestAllocOpensPages(t *testing.T) {
 	o, with := withOpener(t, nil)
 	var kept []int32

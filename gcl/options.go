@@ -9,8 +9,8 @@ import (
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the
-// same, but for CacheBytes, PrivateAlloc and Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other
-// way round.
+// same, but for CacheBytes, PrivateAlloc and Trace. ParseOptions makes them of GCL's keys and values, Map and
+// MarshalJSON the other way round.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
 	//

@@ -25,8 +25,8 @@ func sharePages(fd, at int, pages []byte) error {
 }
 
 // collapse has the system put pages at an offset of a segment into huge pages, if both begin with one. It reports
-// whether all are. The system (Linux 6.1) takes those of which a page is there, and no empty ones. To have all pages there
-// before takes 150 ms for 64 MiB, so 14 to 35 (two cores with a load of 15, 2026-11-27).
+// whether all are. The system (Linux 6.1) takes those of which a page is there, and no empty ones. To have all pages
+// there before takes 150 ms for 64 MiB, so 14 to 35 (two cores with a load of 15, 2026-11-27).
 func collapse(at int, pages []byte) bool {
 	if at%hugeBytes != 0 || addressOf(pages)%hugeBytes != 0 || len(pages) < hugeBytes {
 		return false
@@ -81,9 +81,10 @@ func retirePages(fd, at int, address uintptr, bytes int) error {
 		return nil
 	case unix.EINVAL: // before Linux 5.14
 		for k := 0; k < bytes; {
-			n, _, err := unix.Syscall6(unix.SYS_PREAD64, uintptr(fd), address+uintptr(k), uintptr(bytes-k), uintptr(at+k), 0, 0)
+			n, _, err := unix.Syscall6(unix.SYS_PREAD64, uintptr(fd), address+uintptr(k), uintptr(bytes-k),
+				uintptr(at+k), 0, 0)
 			if err != 0 || n == 0 {
-				return os.NewSyscallError("pread", err)
+				return fmt.Errorf("pread of %d bytes of shared memory: %d, %w", bytes-k, n, err)
 			}
 			k += int(n)
 		}

@@ -245,7 +245,7 @@ func TestOpenPagesErrors(t *testing.T) {
 	}
 }
 
-// TestNoMemory: pages for which the system has no memory are ordinary memory again. The end of the file stands for that.
+// TestNoMemory: pages for which the system has no memory are ordinary memory again. That a file ends stands for it.
 func TestNoMemory(t *testing.T) {
 	s, _ := pair(t, paged)
 	for _, n := range []int{os.Getpagesize(), 2 * hugeBytes} {

@@ -10,7 +10,8 @@ import (
 
 // sharePages fails: see the file for Linux on machines of 64 bits.
 func sharePages(int, int, []byte) error {
-	return fmt.Errorf("pages in shared memory: %w: this is %s on %s", errors.ErrUnsupported, runtime.GOOS, runtime.GOARCH)
+	return fmt.Errorf("pages in shared memory: %w: this is %s on %s", errors.ErrUnsupported, runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // unsharePages does nothing: there is nothing to undo.
