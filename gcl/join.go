@@ -30,11 +30,11 @@ type JoinConfig struct {
 	// "dir:PATH", a directory that all hosts share. "": GCL_RENDEZVOUS, or what the launcher says.
 	Rendezvous string
 
-	// Transport is what connects the replicas: "tcp", "unix", "shm", "mpi" or "auto". auto is unix sockets between
-	// processes of one host and TCP between hosts. shm is memory that all processes of a job share: they are on one
-	// Linux host and of one user, without TLS. auto does not take it. But where a program that has been built with the
-	// tag mpi is started by an MPI launcher, auto is MPI, where Job and Insecure mean nothing: see docs/design/mpi.md.
-	// "": GCL_TRANSPORT, or "auto".
+	// Transport is what connects the replicas: "tcp", "unix", "shm", "mpi" or "auto". shm is memory that all
+	// processes of a job share: they are on one Linux host and of one user, without TLS. auto is shm where that can be,
+	// and else unix sockets between processes of one host and TCP between hosts; Explanation.Links says what it is, and
+	// why not shm. But where a program that has been built with the tag mpi is started by an MPI launcher, auto is MPI,
+	// where Job and Insecure mean nothing: see docs/design/mpi.md. "": GCL_TRANSPORT, or "auto".
 	Transport string
 
 	// Interface says which addresses of this host the others are told: names of interfaces ("eth,ib": what begins with
