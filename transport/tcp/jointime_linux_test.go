@@ -30,6 +30,7 @@ const joinerVariable = "GCL_TEST_JOINER"
 // because all had joined before. It prints the errors, and by how much each replica that took longer than its time
 // limit did so.
 func TestJoinWithoutOne(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex // guards what follows
 	ends := map[string]int{}
 	var beyond []time.Duration

@@ -146,6 +146,7 @@ func TestLaunchedFails(t *testing.T) {
 	if os.Getenv(doomVariable) != "" {
 		t.Skip("fails already")
 	}
+	t.Parallel()
 	ring := ", last in TestDoomed/Ring/n=3/size="
 	for doom, want := range map[string][]string{
 		"fails": {"replica 0: exit status 1\n", "replica 1: exit status 1\n", "replica 2: exit status 1\n",
@@ -171,7 +172,7 @@ func TestLaunchedFails(t *testing.T) {
 			defer wait.Close()
 			limit := "1m"
 			if doom == "hangs" {
-				limit = "20s" // the last 15 are for stacks and the like
+				limit = "25s" // the last 15 are for stacks and the like, and by the first 10 all have come
 			}
 			cmd := exec.Command(self, "-test.run=^TestDoomed$/^n=3$/^Ring$", "-test.timeout="+limit)
 			cmd.Env = append(os.Environ(), doomVariable+"="+doom)

@@ -50,9 +50,10 @@ func ringRound(ctx context.Context, e transport.Endpoint, k, size int) error {
 // TestCloseAfterSend has a replica close right after its last send, with bytes in its own receive buffer that it has
 // not read. Nothing is lost.
 func TestCloseAfterSend(t *testing.T) {
+	leaktest.Check(t)
 	for _, network := range Networks()[1:] {
 		t.Run(string(network), func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			eps := open(t, 2, Config{Network: network, form: segment.Form{Bytes: 64 << 20, Ring: 512 << 10}})
 			data := bytes.Repeat([]byte("0123456789abcde"), 5000)
 			ctx := context.Background()
@@ -81,7 +82,7 @@ func TestCloseAfterSend(t *testing.T) {
 
 // TestLateReplica has a replica come so late that the others would count as silent, did they say nothing meanwhile.
 func TestLateReplica(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	const n = 3
 	c := Config{Size: n, Silence: 2 * time.Second}
 	listeners, addresses, err := listenAll(c)
@@ -113,9 +114,10 @@ func TestLateReplica(t *testing.T) {
 // TestSlowReader has a replica read nothing for longer than Silence while more is on its way than the sockets take. It
 // is not silent.
 func TestSlowReader(t *testing.T) {
+	t.Parallel()
 	for _, network := range Networks()[1:] {
 		t.Run(string(network), func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			const silence, length = 2 * time.Second, 64 << 20
 			eps := open(t, 2, Config{Network: network, Silence: silence})
 			exchange := func(kind transport.Kind, from int) error {
@@ -142,7 +144,7 @@ func TestSlowReader(t *testing.T) {
 
 // TestMeetFails has replica 0 never come. The others say so, and one that fails early is not waited for.
 func TestMeetFails(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := Config{Size: 3, dialled: func(rank int) {
@@ -190,7 +192,7 @@ func connected(t testing.TB, c Config) ([]*Listener, []transport.Endpoint) {
 // TestSecondProcess has another process come with a rank that is taken, and the secret. It is refused, and the job goes
 // on.
 func TestSecondProcess(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	const n = 3
 	secret := []byte("0123456789abcdef")
 	c := Config{Size: n, Secret: secret, Network: TCP}
@@ -399,12 +401,15 @@ func runReplica() {
 func TestLostProcess(t *testing.T) {
 	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		for _, network := range Networks()[1:] {
-			for victim := range 3 {
-				t.Run(fmt.Sprintf("%v/%v/victim=%d", how, network, victim), func(t *testing.T) {
-					t.Parallel()
-					testLostProcess(t, how, network, victim)
-				})
-			}
+			// Three jobs at a time: their replicas load the processors.
+			t.Run(fmt.Sprintf("%v/%v", how, network), func(t *testing.T) {
+				for victim := range 3 {
+					t.Run(fmt.Sprintf("victim=%d", victim), func(t *testing.T) {
+						t.Parallel()
+						testLostProcess(t, how, network, victim)
+					})
+				}
+			})
 		}
 	}
 }

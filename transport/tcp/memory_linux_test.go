@@ -206,7 +206,7 @@ func TestShmConfig(t *testing.T) {
 
 // TestNetworksDiffer: where some replicas share memory and others do not, nobody hangs, and the error says what to do.
 func TestNetworksDiffer(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	for _, networks := range [][]Network{{Shm, Unix}, {Unix, Shm}} {
 		var listeners []*Listener
 		var addresses []Address

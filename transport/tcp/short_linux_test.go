@@ -187,7 +187,7 @@ func runShort(c Config, where, when string, few int) error {
 // TestNoNewConnections: a replica that says that it is there, and takes no connection for six times Silence, is lost.
 func TestNoNewConnections(t *testing.T) {
 	t.Parallel()
-	c := Config{Job: t.Name(), Secret: make([]byte, 32), Silence: 5 * time.Second}
+	c := Config{Job: t.Name(), Secret: make([]byte, 32), Silence: 2 * time.Second}
 	listeners, addresses, front, behind := fronted(t, c)
 	// It passes the control connection on, and leaves others where the kernel keeps them.
 	go func() {
@@ -220,7 +220,7 @@ func TestNoNewConnections(t *testing.T) {
 	for range ends {
 		err := <-errs
 		lost, ok := errors.AsType[*transport.LostError](err)
-		if !ok || lost.Replica != 1 || !strings.Contains(err.Error(), "it has taken no connection for 30s") {
+		if !ok || lost.Replica != 1 || !strings.Contains(err.Error(), "it has taken no connection for 12s") {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -15,10 +16,22 @@ const childEnv = "GOGCL_TCP_TEST_CHILD"
 
 var child func()
 
+// waiting is how many tests run in parallel, unless -parallel says so: tests that wait for real time and load no
+// processor meanwhile. None of them counts goroutines or descriptors. Main looks for what they leave behind.
+const waiting = "16"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		child()
 		return
+	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", waiting); err != nil {
+			panic(err)
+		}
 	}
 	leaktest.Main(m)
 }

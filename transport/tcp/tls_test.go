@@ -14,7 +14,6 @@ import (
 
 	"gogcl.dev/internal/certificates"
 	"gogcl.dev/internal/freeport"
-	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/transporttest"
 )
@@ -69,7 +68,7 @@ func places(t *testing.T) map[string]string {
 // TestJoinTLS: with certificates of one authority replicas join, with a secret and without. One without TLS, without
 // such a certificate or without TLS 1.3 ends the joining with an error on both sides.
 func TestJoinTLS(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	ours, others := certificates.New(t), certificates.New(t)
 	good := ours.Config()
 	for kind, where := range places(t) {

@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"gogcl.dev/internal/leaktest"
 )
 
 const otherUser = "GCL_TEST_OTHER_USER"
@@ -59,9 +57,9 @@ func write(f *os.File, b []byte) error {
 // TestJoinOtherUser: without a secret a process of another user is no replica, neither as replica 0 nor as another one.
 // With a secret it is.
 func TestJoinOtherUser(t *testing.T) {
-	leaktest.Check(t)
-	// Before the subtests: a process that is started meanwhile would hold the copy open for writing.
+	// Before anything runs in parallel: a process that is started meanwhile would hold the copy open for writing.
 	binary := copyForOthers(t)
+	t.Parallel()
 	for _, test := range []struct{ kind, secret string }{{"loopback", ""}, {"unix", ""}, {"loopback", "secret"}} {
 		for rank := range 2 {
 			t.Run(fmt.Sprintf("%s/secret=%s/rank=%d", test.kind, test.secret, rank), func(t *testing.T) {
@@ -126,6 +124,7 @@ func TestDirOfOtherUser(t *testing.T) {
 		"open parent":     {func(dir, _ string) error { return os.Chmod(dir, 0o777) }, "all users may write"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			join := func() error {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
