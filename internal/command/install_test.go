@@ -53,7 +53,9 @@ func TestInstall(t *testing.T) {
 	}
 	install := exec.CommandContext(t.Context(), "go", arguments...)
 	install.Dir = bin // which is in no module
-	install.Env = append(os.Environ(), "GOBIN="+bin, "GOMODCACHE="+t.TempDir(), "GOFLAGS=-mod=readonly -modcacherw",
+	// With -trimpath what is compiled for one place of the module serves for another: TestImport of internal/readme.
+	install.Env = append(os.Environ(), "GOBIN="+bin, "GOMODCACHE="+t.TempDir(),
+		"GOFLAGS=-mod=readonly -modcacherw -trimpath",
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+","+others, "GOSUMDB=off", "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(arguments, " "), err, out)
