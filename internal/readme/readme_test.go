@@ -223,8 +223,8 @@ func TestImport(t *testing.T) {
 		}
 	}
 	shell(mine, "go mod tidy")
-	// With this version, and without the place of the module, its packages are compiled once for this test, TestInstall of
-	// internal/command and bench/first_hour.sh.
+	// With this version, and without the place of the module, its packages are compiled once for this test, for
+	// TestInstall of internal/command and for bench/first_hour.sh.
 	shell(mine, "go mod edit -require=gogcl.dev@v0.1.0")
 	mustPrint(t, shell(mine, "go run ."), block(t, section(t, "README.md", "output"), ""))
 }
