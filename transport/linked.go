@@ -42,8 +42,8 @@ type Link struct {
 	// be of several. What was measured over one is found by its name: see methods.RulesOn.
 	Transport string
 
-	// Why says why the link is none through shared memory, where the transport was to find out whether it can be and both
-	// replicas are on one host.
+	// Why says why the link is none through shared memory, where the transport was to find out whether it can be and
+	// both replicas are on one host.
 	Why string
 
 	// Machine names the machine that both replicas run on, if it is one and the system tells: the processor and how

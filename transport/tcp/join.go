@@ -55,7 +55,7 @@ type card struct {
 	TLS     bool    `json:",omitempty"` // it has a TLS configuration
 	CPUs    []int   `json:",omitempty"` // that the process may run on, if known
 	User    string  `json:",omitempty"` // whose memory the process may share; see Sockets
-	Sockets string  `json:",omitempty"` // why the process shares no memory with others of its host; "": it does, if asked
+	Sockets string  `json:",omitempty"` // why the process cannot share memory with others of its host; "": it can
 	Network Network // what the replica goes by
 	Error   string  `json:",omitempty"` // why the replica cannot take part
 	Blob    []byte

@@ -20,10 +20,10 @@ func CheckBroadcast(members []int, root int, buf []byte) error {
 // fnvPrime is that of the 64-bit FNV-1a hash.
 const fnvPrime = 0x100000001b3
 
-// Broadcast is that of transport.Boards, after Begin and Mix. Members that take a message compare its call, its root and its
-// length with their own. That leaves those that take none, two that both believe to be the root. They compare their
-// calls every queueLength/2 broadcasts; and their roots differ, so the history of roots that goes into every later
-// comparison does.
+// Broadcast is that of transport.Boards, after Begin and Mix. Members that take a message compare its call, its root
+// and its length with their own. That leaves those that take none, two that both believe to be the root. They compare
+// their calls every queueLength/2 broadcasts; and their roots differ, so the history of roots that goes into every
+// later comparison does.
 func (v *Visit) Broadcast(root int, buf []byte) error {
 	v.broadcasts++
 	number := v.broadcasts

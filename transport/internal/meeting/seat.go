@@ -84,8 +84,8 @@ type Hall struct {
 	combined [2][SmallLimit]byte
 }
 
-// Place is what a member shares where each member's part of a table is a piece of memory of its own: zeros at first. The
-// hall of a table is that of its first member.
+// Place is what a member shares where each member's part of a table is a piece of memory of its own: zeros at first.
+// The hall of a table is that of its first member.
 type Place struct {
 	seat  Seat
 	hall  Hall

@@ -33,13 +33,13 @@ type Host interface {
 	// Crowded reports whether other programs want the processors.
 	Crowded() bool
 
-	// Show lays the member's memory open, and reports whether it can: where one member cannot, Share returns ErrNotShared
-	// to all. Views finds what all members have laid open, by their places. Its error fails the call.
+	// Show lays the member's memory open, and reports whether it can: where one member cannot, Share returns
+	// ErrNotShared to all. Views finds what all members have laid open, by their places. Its error fails the call.
 	Show(mine transport.Memory) (open bool)
 	Views(views []transport.Memory) error
 
-	// Stuck is asked while a member that may touch this one's memory stays inside after an abort, and reports whether it
-	// cannot any more.
+	// Stuck is asked while a member that may touch this one's memory stays inside after an abort, and reports whether
+	// it cannot any more.
 	Stuck(place int) bool
 }
 
@@ -92,8 +92,9 @@ func (v *Visit) Init(t *Table, place int, host Host) {
 	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
 	*v = Visit{
 		Table: t, host: host, own: t.seat(place), Place: place,
-		complete: t.find == nil, nextSpread: t.Spacious && t.find == nil, // whether each has a processor shows when they meet
-		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
+		complete:   t.find == nil,
+		nextSpread: t.Spacious && t.find == nil, // whether each has a processor shows when they meet
+		views:      make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
 	}
 }
 
@@ -134,7 +135,8 @@ func (v *Visit) assemble() error {
 }
 
 // announce is the first barrier of an operation, at which the calls are compared. With a Combiner the last to arrive
-// may combine what was gathered; before a Share it sets out the pieces. open says that the member's memory is laid open.
+// may combine what was gathered; before a Share it sets out the pieces. open says that the member's memory is laid
+// open.
 func (v *Visit) announce(c transport.Combiner, open bool) error {
 	v.stage = announcing
 	v.number++
@@ -236,8 +238,8 @@ func (v *Visit) mismatch(place int, theirs transport.Call) *transport.MismatchEr
 	return &transport.MismatchError{Replica: v.Members[v.Place], Peer: v.Members[place], Mine: *v.call, Theirs: theirs}
 }
 
-// Present reports whether v has no need to wait for the member at a place. A bystander may ask. A number is compared for
-// being the very one that is awaited: nobody can be further, and what is greater has been overwritten.
+// Present reports whether v has no need to wait for the member at a place. A bystander may ask. A number is compared
+// for being the very one that is awaited: nobody can be further, and what is greater has been overwritten.
 func (v *Visit) Present(place int) bool {
 	s := v.seat(place)
 	switch {

@@ -130,7 +130,8 @@ const (
 	SeatKind                 // what a member of a group shares with the others, on one lane
 )
 
-// KeyOf is the key of the block of a kind on a lane, for a peer, a group or nobody (0): a mixture by the finalizer of MurmurHash3.
+// KeyOf is the key of the block of a kind on a lane, for a peer, a group or nobody (0): a mixture by the finalizer of
+// MurmurHash3.
 func KeyOf(kind Kind, lane, which uint64) Key {
 	x := uint64(kind)
 	for _, y := range [2]uint64{lane, which} {

@@ -33,8 +33,8 @@ type extent struct{ at, bytes int }
 // newSegment lays a segment out in memory that is zeros.
 func newSegment(m memory, rank int, form Form) *Segment {
 	putHeader(m, rank, form)
-	return &Segment{memory: m[:form.blockBytes()], rank: rank, form: form, fd: -1, pages: newPages(form), next: blocksAt,
-		free: map[int][]int{}, blocks: map[Key]extent{}, seats: map[uint64][]Key{}}
+	return &Segment{memory: m[:form.blockBytes()], rank: rank, form: form, fd: -1, pages: newPages(form),
+		next: blocksAt, free: map[int][]int{}, blocks: map[Key]extent{}, seats: map[uint64][]Key{}}
 }
 
 // allocate makes a block of zeros under a key that has none. The caller holds s.mu.

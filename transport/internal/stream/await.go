@@ -30,15 +30,15 @@ type Attendant interface {
 // Boards is what replicas tell each other beside the messages of a lane. The lane asks where a wait is long, where
 // others have left, and when it is closed.
 type Boards interface {
-	// Elsewhere finds what shows that another replica is in another call than this one, or nil. The call in progress goes
-	// by messages if one is given, else by what the Boards are of.
+	// Elsewhere finds what shows that another replica is in another call than this one, or nil. The call in progress
+	// goes by messages if one is given, else by what the Boards are of.
 	Elsewhere(messages *transport.Call) *transport.MismatchError
 
 	// Instead finds what shows that a replica which has left has made another call in place of one of this replica's.
 	Instead(replica int) *transport.MismatchError
 
-	// Heard reports whether all that this replica has told has been heard, or will be by nobody. Unheard is what is wrong
-	// with the rest, or nil.
+	// Heard reports whether all that this replica has told has been heard, or will be by nobody. Unheard is what is
+	// wrong with the rest, or nil.
 	Heard() bool
 	Unheard() error
 }
