@@ -20,6 +20,12 @@ import (
 // What tests of peer memory must exceed, in bytes.
 const PieceBytes = memory.MaxPieceBytes
 
+// Opens reports whether Alloc opens memory to the other replicas, which reach no other memory.
+func Opens(c *Comm) bool {
+	_, ok := c.conn.root().Endpoint.(transport.Opener)
+	return ok
+}
+
 // LookAgain has the next Run look whether its process is one of several.
 func LookAgain() { aloneOnce = sync.Once{} }
 

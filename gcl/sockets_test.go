@@ -20,8 +20,8 @@ import (
 	"gogcl.dev/transport/tcp"
 )
 
-// The tests of this file have replicas of this process work over sockets and the rings of tcp.Shm, where sends are
-// buffered and no peer memory is to be had. Other tests show what methods and operators do; these thin it out.
+// The tests of this file have replicas of this process work over sockets and over tcp.Shm, where sends are buffered, and
+// peer memory is that of Alloc or none. Other tests show what methods and operators do; these thin it out.
 
 // onSockets runs a test on unix sockets; on other systems, and with -full, over TCP; with -full, over shared memory.
 func onSockets(t *testing.T, test func(t *testing.T, network tcp.Network)) {
@@ -94,6 +94,22 @@ func TestSockets(t *testing.T) {
 		crossOn[uint8](t, few(2, []gcl.Operator{gcl.Add, gcl.Mul}), opts)
 		crossOn[bool](t, few(3, operators[bool]()), opts)
 	})
+}
+
+// TestMatrixShared is TestMatrix over memory that processes share, with buffers that peers reach and others. Without
+// -full it is of float32 in the groups of TestSockets.
+func TestMatrixShared(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("shared memory between processes needs Linux")
+	}
+	opts := func(t *testing.T, n int) []gcl.CommOption { return []gcl.CommOption{sockets(t, tcp.Shm, n)} }
+	few := func(tables []crossed) []crossed {
+		return slices.DeleteFunc(tables, func(x crossed) bool { return !*full && (x.n > 5 || x.n == 4) })
+	}
+	crossOn[float32](t, few(matrixCases(*full)), opts)
+	if *full {
+		crossOn[tensor.BFloat16](t, matrixCases(false), opts)
+	}
 }
 
 // TestSocketsRooted tries reduce, gather and scatter over sockets.

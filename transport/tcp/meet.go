@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -375,11 +376,16 @@ func (v *visit) Wait() error {
 		}
 		v.spins = max(v.spins/2, minSpins)
 	} else {
+		outnumbered := v.e.Outnumbered()
 		for ; looks < v.yields; looks++ {
 			if v.Met() {
 				return nil
 			}
-			stream.YieldProcessor()
+			if outnumbered {
+				runtime.Gosched()
+			} else {
+				stream.YieldProcessor()
+			}
 		}
 	}
 	err := v.e.Await(v)
@@ -472,7 +478,9 @@ func (v *visit) Left(place int) meeting.Parting {
 }
 
 // Crowded implements meeting.Host.
-func (v *visit) Crowded() bool { return v.e.mesh.config.Crowded || v.e.mesh.shm.crowd.Crowded() }
+func (v *visit) Crowded() bool {
+	return v.e.mesh.config.Crowded || v.e.mesh.shm.crowd.Crowded() || v.e.Outnumbered()
+}
 
 // Show implements meeting.Host.
 func (v *visit) Show(mine transport.Memory) (open bool) {

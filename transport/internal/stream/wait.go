@@ -90,6 +90,10 @@ func (l *Lane) spins(now time.Time) (spin time.Duration, crowded bool) {
 	return l.node.Spin, false
 }
 
+// Outnumbered reports whether the replicas of this process outnumber its processors: what the lane waits for is then
+// done by a goroutine.
+func (l *Lane) Outnumbered() bool { return replicas.Load() > l.procs }
+
 // gives reports to whom the lane gives the processor after this look, in a process of so many replicas.
 func (l *Lane) gives(replicas int64, crowded bool) (goroutines, threads bool) {
 	if replicas > l.procs {
