@@ -3,6 +3,9 @@ package gcl_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +13,8 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/certificates"
 	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 )
 
 // TestJoinTLS: replicas join over TLS, with a secret and without, and their collectives are right.
@@ -29,6 +34,39 @@ func TestJoinTLS(t *testing.T) {
 		}) {
 			if err != nil {
 				t.Errorf("replica %d of %d: %v", rank, size, err)
+			}
+		}
+	}
+}
+
+// TestJoinLinks: auto is memory that the processes of a host share, and Explain says what else it is, and why.
+func TestJoinLinks(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("shared memory between processes needs Linux")
+	}
+	leaktest.Check(t)
+	config := certificates.New(t).Config()
+	for want, change := range map[string]func(cfg *gcl.JoinConfig){
+		"shm":  func(cfg *gcl.JoinConfig) {},
+		"unix": func(cfg *gcl.JoinConfig) { cfg.Transport = "unix" },
+		"unix, and no shared memory, since replica 0: it has TLS, which memory has not": func(cfg *gcl.JoinConfig) {
+			cfg.TLS = config
+		},
+	} {
+		for rank, err := range inJob(2, func(rank int) error {
+			cfg := job(t, 2)
+			change(&cfg)
+			cfg.Rank = rank
+			return gcl.RunProcess(context.Background(), cfg, func(ctx context.Context, c *gcl.Comm) error {
+				e, err := c.Explain(schedule.AllReduce, 1<<20, tensor.F32)
+				if err == nil && (e.Links != want || !strings.Contains(e.String(), "; by "+want+"\n")) {
+					err = fmt.Errorf("links %q, want %q:\n%v", e.Links, want, e)
+				}
+				return errors.Join(err, checkSums(ctx, c))
+			})
+		}) {
+			if err != nil {
+				t.Errorf("replica %d: %v", rank, err)
 			}
 		}
 	}

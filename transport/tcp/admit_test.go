@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -236,6 +237,41 @@ func TestAgree(t *testing.T) {
 		err := agree(Config{Network: test.network}, test.cards, !test.insecure, nil)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.cards, err, test.want)
+		}
+	}
+}
+
+// TestWhySockets: auto is memory only where all replicas can share it, and says of which that is not so.
+func TestWhySockets(t *testing.T) {
+	good := card{Network: Auto, User: "7 user:[1]", Address: Address{Host: "a", Unix: "@x"}}
+	with := func(change func(c *card)) []card {
+		c := good
+		change(&c)
+		return []card{good, good, c}
+	}
+	for want, cards := range map[string][]card{
+		"":                                       {good, good, good},
+		`replica 2 is to go by transport "unix"`: with(func(c *card) { c.Network = Unix }),
+		"replica 2 is on another host":           with(func(c *card) { c.Address.Host = "b" }),
+		"or in another container":                with(func(c *card) { c.Address.Unix = "" }),
+		"replica 2: no room":                     with(func(c *card) { c.Sockets = "no room" }),
+		"replica 2 is of user 8 user:[1]":        with(func(c *card) { c.User = "8 user:[1]" }),
+	} {
+		if got := whySockets(cards); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestTryMemory: what keeps a replica from sharing memory is known before the replicas agree.
+func TestTryMemory(t *testing.T) {
+	for want, c := range map[string]Config{
+		"it has TLS":            {Size: 2, TLS: &tls.Config{}},
+		"replicas are too many": {Size: 1 << 20},
+	} {
+		s, err := c.tryMemory()
+		if s.close(nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
