@@ -10,21 +10,24 @@ import (
 // History is the calls that a replica has made on a lane, those that have a number in their group: the last ones one by
 // one, and of each group the last call before those. A copy has the same calls, until one is added.
 type History struct {
-	calls   []transport.Call // by number, in turn
-	remade  []bool           // of each: it was begun as another call, and dropped
-	count   uint64
-	dropped transport.Call            // the last one
-	lost    bool                      // a call has been overwritten
-	older   map[uint64]transport.Call // by group; nil until a call is overwritten by one of another group
+	calls []entry // by number, in turn
+	count uint64
+	lost  bool             // a call has been overwritten
+	older map[uint64]entry // by group; nil until a call is overwritten by one of another group
+}
+
+// entry is a call of a History.
+type entry struct {
+	transport.Call
+	dropped bool // it was begun as another call, which ended without a trace
+	made    bool // it has been made since, or was never dropped
 }
 
 // NewHistory makes a History that remembers length calls one by one, a power of two.
-func NewHistory(length int) History {
-	return History{calls: make([]transport.Call, length), remade: make([]bool, length)}
-}
+func NewHistory(length int) History { return History{calls: make([]entry, length)} }
 
 // at is the k-th call before the next one.
-func (h *History) at(k uint64) *transport.Call {
+func (h *History) at(k uint64) *entry {
 	return &h.calls[(h.count-k)&uint64(len(h.calls)-1)]
 }
 
@@ -36,41 +39,46 @@ func (h *History) Add(call *transport.Call) {
 	}
 	if h.count > 0 {
 		if last := h.at(1); last.Seq == call.Seq && last.Group == call.Group {
-			last.Round = call.Round
+			if last.made {
+				last.Round = call.Round
+			} else {
+				last.Call, last.made = *call, true
+			}
 			return
 		}
 	}
 	oldest := h.at(0)
-	if h.count >= uint64(len(h.calls)) && oldest.Group != call.Group && oldest.Seq != 0 {
+	if oldest.made && oldest.Group != call.Group {
 		if h.older == nil {
-			h.older = map[uint64]transport.Call{}
+			h.older = map[uint64]entry{}
 		}
 		h.older[oldest.Group] = *oldest
 	}
 	h.lost = h.lost || oldest.Seq != 0
-	*oldest = *call
-	h.remade[h.count&uint64(len(h.calls)-1)] = call.Seq == h.dropped.Seq && call.Group == h.dropped.Group
+	*oldest = entry{Call: *call, made: true}
 	h.count++
 }
 
-// Drop forgets the last call: it was begun, and goes on under its number as another one.
-func (h *History) Drop() {
+// Drop says that a call, if it is the last one, has ended without a trace, and may go on under its number as another
+// one. Until then it counts as not made.
+func (h *History) Drop(call *transport.Call) {
 	if h.count == 0 {
 		return
 	}
-	h.dropped = *h.at(1)
-	*h.at(1) = transport.Call{}
-	h.count--
+	if last := h.at(1); last.Seq == call.Seq && last.Group == call.Group {
+		last.dropped, last.made = true, false
+	}
 }
 
-// Remade reports whether the call that has the number of c in its group was begun as another one, and dropped.
-func (h *History) Remade(c *transport.Call) bool {
+// Dropped reports whether the call that has the number of c in its group was begun as another one, and dropped.
+func (h *History) Dropped(c *transport.Call) bool {
 	for k := range h.kept() {
 		if mine := h.at(k + 1); mine.Group == c.Group && mine.Seq == c.Seq {
-			return h.remade[(h.count-k-1)&uint64(len(h.calls)-1)]
+			return mine.dropped
 		}
 	}
-	return false
+	before := h.older[c.Group]
+	return before.Seq == c.Seq && before.dropped
 }
 
 // kept is how many calls are remembered one by one.
@@ -79,8 +87,8 @@ func (h *History) kept() uint64 { return min(h.count, uint64(len(h.calls))) }
 // Last returns the last n calls, of those that are remembered one by one, the newest first.
 func (h *History) Last(n int) (out []transport.Call) {
 	for k := range min(uint64(n), h.kept()) {
-		if c := h.at(k + 1); c.Seq != 0 { // else Drop has taken it
-			out = append(out, *c)
+		if e := h.at(k + 1); e.made {
+			out = append(out, e.Call)
 		}
 	}
 	return out
@@ -105,37 +113,37 @@ func (h *History) Find(c *transport.Call) (transport.Call, Standing) {
 	var last transport.Call
 	for k := range h.kept() {
 		mine := h.at(k + 1)
-		if mine.Group != c.Group {
+		if mine.Group != c.Group || !mine.made {
 			continue
 		}
 		switch {
 		case mine.Seq == c.Seq && !mine.Same(*c):
-			return *mine, Other
+			return mine.Call, Other
 		case mine.Seq == c.Seq && last.Seq == 0:
-			return *mine, Current
+			return mine.Call, Current
 		case mine.Seq == c.Seq:
-			return *mine, Same
+			return mine.Call, Same
 		}
 		if mine.Seq < c.Seq {
 			if last.Seq != 0 {
 				return last, Skipped
 			}
-			return *mine, Ahead
+			return mine.Call, Ahead
 		}
-		last = *mine
+		last = mine.Call
 	}
 	if before, ok := h.older[c.Group]; ok {
 		switch {
 		case before.Seq < c.Seq && last.Seq == 0:
-			return before, Ahead
+			return before.Call, Ahead
 		case before.Seq == c.Seq && !before.Same(*c):
-			return before, Other
+			return before.Call, Other
 		case before.Seq == c.Seq && last.Seq == 0:
-			return before, Current
+			return before.Call, Current
 		case before.Seq == c.Seq:
-			return before, Same
+			return before.Call, Same
 		}
-		return before, GoneLong
+		return before.Call, GoneLong
 	}
 	switch {
 	case last.Seq == 0:

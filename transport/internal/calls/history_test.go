@@ -48,46 +48,85 @@ func TestFind(t *testing.T) {
 }
 
 // TestSkipped: a call that was never made, in whose group later ones were, is told from one that is to come, and from
-// one so long ago that there is no saying. One that was dropped counts as never made.
+// one so long ago that there is no saying.
 func TestSkipped(t *testing.T) {
 	h := NewHistory(4)
-	find := func(seq uint64) Standing {
-		_, how := h.Find(&transport.Call{Group: 7, Seq: seq})
-		return how
-	}
+	stands(t, &h, Unknown, 4)
 	h.Add(&transport.Call{Group: 7, Seq: 2})
 	h.Add(&transport.Call{Group: 7, Seq: 4})
-	for seq, want := range []Standing{1: Skipped, 2: Same, 3: Skipped, 4: Current, 5: Ahead} {
-		if how := find(uint64(seq)); seq > 0 && how != want {
+	stands(t, &h, Skipped, 1, 3)
+	stands(t, &h, Same, 2)
+	stands(t, &h, Current, 4)
+	stands(t, &h, Ahead, 5)
+	for seq := uint64(5); seq < 9; seq++ {
+		h.Add(&transport.Call{Group: 7, Seq: seq})
+	}
+	stands(t, &h, GoneLong, 1)
+}
+
+// stands checks how calls of group 7 stand to a history.
+func stands(t *testing.T, h *History, want Standing, seqs ...uint64) {
+	t.Helper()
+	for _, seq := range seqs {
+		if _, how := h.Find(&transport.Call{Group: 7, Seq: seq}); how != want {
 			t.Errorf("number %d stands %d, want %d", seq, how, want)
 		}
 	}
-	h.Drop()
-	if how := find(4); how != Ahead {
-		t.Errorf("a call that was dropped stands %d, want %d", how, Ahead)
+}
+
+// TestDrop: a call that was dropped counts as not made, unless it has been made as another one. That it was dropped is
+// known as long as it is remembered, also as the last of its group.
+func TestDrop(t *testing.T) {
+	call := func(group, seq uint64) *transport.Call { return &transport.Call{Group: group, Seq: seq} }
+	h := NewHistory(4)
+	h.Drop(call(7, 4)) // of nothing
+	for seq := uint64(1); seq <= 4; seq++ {
+		h.Add(call(7, seq))
 	}
-	h.Add(&transport.Call{Group: 7, Seq: 4, Method: 1})
-	if mine, how := h.Find(&transport.Call{Group: 7, Seq: 4, Method: 1}); how != Current || mine.Method != 1 {
-		t.Errorf("the call in place of one that was dropped stands %d, %+v", how, mine)
+	h.Drop(call(7, 3)) // not the last
+	h.Drop(call(7, 0)) // without a number
+	stands(t, &h, Current, 4)
+	h.Drop(call(7, 4))
+	stands(t, &h, Ahead, 4)
+	stands(t, &h, Same, 1)
+	if last := h.Last(9); len(last) != 3 || last[0].Seq != 3 {
+		t.Errorf("the last calls are %+v, want numbers 3 to 1", last)
 	}
-	for seq := uint64(5); seq < 9; seq++ {
-		h.Add(&transport.Call{Group: 7, Seq: seq})
-		if seq == 6 {
-			h.Drop()
-			h.Add(&transport.Call{Group: 7, Seq: seq})
+	made := call(7, 4)
+	made.Method = 1
+	h.Add(made)
+	if mine, how := h.Find(made); how != Current || mine != *made {
+		t.Errorf("the call in place of one that was dropped stands %d to %+v", how, mine)
+	}
+	stands(t, &h, Other, 4)
+
+	h.Add(call(7, 5))
+	h.Drop(call(7, 5))
+	h.Add(call(7, 6))
+	stands(t, &h, Skipped, 5)
+	h.Add(call(8, 1))
+	h.Drop(call(8, 1))
+	h.Add(call(9, 1))
+	for _, c := range []*transport.Call{made, call(7, 5), call(8, 1)} {
+		if !h.Dropped(c) {
+			t.Errorf("%+v is not known to have been dropped", *c)
 		}
 	}
-	if how := find(1); how != GoneLong {
-		t.Errorf("a number of long ago stands %d, want %d", how, GoneLong)
-	}
-	if n := len(h.Last(9)); n != 4 {
-		t.Errorf("%d last calls, want 4", n)
-	}
-	h.Drop()
-	for _, c := range h.Last(9) {
-		if c.Seq == 0 {
-			t.Error("the last calls have one that was dropped")
+	for _, c := range []*transport.Call{call(7, 3), call(7, 6), call(9, 1), call(6, 1)} {
+		if h.Dropped(c) {
+			t.Errorf("%+v counts as dropped", *c)
 		}
 	}
-	(&History{}).Drop()
+
+	h.Drop(call(9, 1))
+	h.Add(call(9, 1))
+	for seq := range uint64(4) {
+		h.Add(call(10, seq+1))
+	}
+	if !h.Dropped(call(9, 1)) {
+		t.Error("the last call of a group, made in place of one that was dropped, is not known to have been")
+	}
+	if h.Dropped(call(8, 1)) {
+		t.Error("a call that was dropped, and not made, is still remembered")
+	}
 }

@@ -82,8 +82,8 @@ func (l *Lane) Enter(ctx context.Context, call *transport.Call, peers []int) err
 // Exit ends a call that Enter has begun.
 func (l *Lane) Exit() { l.end() }
 
-// Drop forgets the call that Enter has begun, which goes on as another one of its number.
-func (l *Lane) Drop() { l.history.Drop() }
+// Drop forgets the call that Enter has begun, which may go on as another one of its number.
+func (l *Lane) Drop() { l.history.Drop(&l.call) }
 
 // Interruption says why the call in progress must stop, or nil.
 func (l *Lane) Interruption() error { return l.interruption() }

@@ -225,7 +225,7 @@ func (l *Lane) discordIn(over bool) error {
 			continue
 		}
 		mine, how := l.history.Find(&call)
-		if how == calls.Other && l.history.Remade(&call) {
+		if (how == calls.Other || how == calls.Skipped) && l.history.Dropped(&call) {
 			how = calls.Same // what it has long waited in has been dropped by all
 		}
 		switch how {
