@@ -141,7 +141,11 @@ func (e *nearby) enter(ctx context.Context, c transport.Call, members []int, bro
 			v.Mix(root, size)
 		}
 	}
-	if err := e.Enter(ctx, call, members); err != nil {
+	told := &c // as the caller knows it: package gcl asks peers about a call that has a root, in its words
+	if broadcast {
+		told = call // or two that take from each other would not find out
+	}
+	if err := e.Enter(ctx, told, members); err != nil {
 		return nil, err
 	}
 	if wrong != nil {
