@@ -17,6 +17,7 @@ type pages struct {
 	free    extents
 	used    map[uintptr]extent // by address; also those that Retire has made private
 	retired bool
+	failed  []unretired
 	closed  bool
 
 	open atomic.Pointer[[]opened] // in the order of addresses; for Offset, which takes no lock; a list is not changed
@@ -30,6 +31,12 @@ const maxOpen = 16_000
 type opened struct {
 	from, to uintptr // addresses
 	at       uint64  // the offset of from in the segment
+}
+
+// unretired is what Retire could not make private.
+type unretired struct {
+	opened
+	mapped bool // it is mapped as private memory, and not all of it is a copy
 }
 
 func newPages(form Form) *pages {
@@ -135,7 +142,7 @@ func (s *Segment) Offset(b []byte) (offset uint64, ok bool) {
 
 // Retire makes all pages that are open private copies with what they held. A process that was stopped in the middle of
 // a call then writes where nobody looks. Other goroutines may use the pages meanwhile. Nothing is open afterwards, and
-// OpenPages is an error. If Retire fails some pages may be as they were.
+// OpenPages is an error. If Retire fails some pages may be as they were; another Retire tries these again.
 func (s *Segment) Retire() error {
 	p := s.pages
 	p.mu.Lock()
@@ -144,15 +151,21 @@ func (s *Segment) Retire() error {
 		return errors.New("the shared memory is closed")
 	}
 	p.retired = true
-	list := p.open.Swap(nil)
-	if list == nil {
-		return nil
+	again := p.failed
+	if list := p.open.Swap(nil); list != nil {
+		for _, o := range *list {
+			again = append(again, unretired{opened: o})
+		}
 	}
+	p.failed = nil
 	var errs []error
-	for _, o := range *list {
-		x := p.used[o.from]
-		if err := retirePages(s.fd, x.at, o.from, x.bytes); err != nil {
-			errs = append(errs, err)
+	for _, o := range again {
+		x, ok := p.used[o.from]
+		if !ok { // ShutPages has come since
+			continue
+		}
+		if err := retirePages(s.fd, x.at, o.from, x.bytes, &o.mapped); err != nil {
+			errs, p.failed = append(errs, err), append(p.failed, o)
 			continue
 		}
 		s.punch(x.at, x.bytes)

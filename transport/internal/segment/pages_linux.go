@@ -70,10 +70,14 @@ func unsharePages(pages []byte) error {
 }
 
 // retirePages makes the pages at an address, which lie at an offset of a segment, private copies. It keeps what other
-// goroutines write at the same time: until a page is copied it is the segment's.
-func retirePages(fd, at int, address uintptr, bytes int) error {
-	if err := mapOver(address, bytes, unix.MAP_PRIVATE, fd, at); err != nil {
-		return err
+// goroutines write at the same time: until a page is copied it is the segment's. mapped is whether an earlier try has
+// mapped them: to do it again would undo what has been written since.
+func retirePages(fd, at int, address uintptr, bytes int, mapped *bool) error {
+	if !*mapped {
+		if err := mapOver(address, bytes, unix.MAP_PRIVATE, fd, at); err != nil {
+			return err
+		}
+		*mapped = true
 	}
 	// By number: the pages may be unreachable for the program, and wait for their finalizer.
 	switch _, _, err := unix.Syscall(unix.SYS_MADVISE, address, uintptr(bytes), unix.MADV_POPULATE_WRITE); err {

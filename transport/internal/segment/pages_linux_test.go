@@ -564,3 +564,33 @@ func BenchmarkOpenPages(b *testing.B) {
 		})
 	}
 }
+
+// TestRetireAgain: pages that could not be made private are tried again, and count as shared until then: a caller that
+// takes them for private would have another process write into them. What has been written since stays.
+func TestRetireAgain(t *testing.T) {
+	s, p := pair(t, paged)
+	page := os.Getpagesize()
+	lost, kept := openPages(t, s, page, page), openPages(t, s, page, page)
+	there := theirs(t, s, p, kept)
+	fd := s.fd
+	s.fd = -1
+	for range 2 {
+		if s.Retire() == nil {
+			t.Fatal("no error of pages that have no file")
+		}
+	}
+	s.ShutPages(lost)
+	kept[0] = 1
+	s.fd = fd
+	if err := s.Retire(); err != nil {
+		t.Fatal(err)
+	}
+	there[0] = 2
+	if kept[0] != 1 || lost[0] != 0 {
+		t.Errorf("the pages hold %d and %d, want 1 and 0", kept[0], lost[0])
+	}
+	kept[0] = 3
+	if err := s.Retire(); err != nil || kept[0] != 3 {
+		t.Errorf("once more: %v, and the page holds %d, want 3", err, kept[0])
+	}
+}

@@ -18,7 +18,7 @@ func sharePages(int, int, []byte) error {
 func unsharePages([]byte) error { return nil }
 
 // retirePages does nothing.
-func retirePages(int, int, uintptr, int) error { return nil }
+func retirePages(int, int, uintptr, int, *bool) error { return nil }
 
 // removePages does nothing.
 func removePages([]byte) {}
