@@ -213,10 +213,9 @@ func (m *messages) next() (message []byte, begun bool, err error) {
 }
 
 // gone reports whether the process of the peer has ended, and touches no memory any more: the kernel closes its sockets
-// after it has let its memory go.
-func (c *control) gone() bool {
-	return c.ended.Load() && (c.process == nil || c.process.ended(0))
-}
+// after it has let its memory go. The end of the connection alone does not say so: a peer that lives ends it too, where
+// it has given this replica up. So a process that cannot be asked after is never known to be gone.
+func (c *control) gone() bool { return c.ended.Load() && c.process.ended(0) }
 
 // leave ends the queue. What is in it is still written.
 func (c *control) leave() {

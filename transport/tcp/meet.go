@@ -216,10 +216,16 @@ func (e *nearby) Share(ctx context.Context, call transport.Call, members []int, 
 		return err
 	}
 	settled := false
-	defer e.exit(v, &settled)
+	defer func() {
+		if !settled { // a Worker panicked or ended its goroutine
+			v.Fail(errCrash)
+			settled = true
+		}
+		v.Forget()
+		e.exit(v, &settled)
+	}()
 	err = v.Visit.Share(mine, rounds, w)
 	settled = true
-	v.Forget()
 	if err == transport.ErrNotShared {
 		e.Drop()
 	}
