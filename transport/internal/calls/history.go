@@ -99,7 +99,7 @@ type Standing uint8
 
 // The standings.
 const (
-	Unknown  Standing = iota // its group has no calls
+	Unknown  Standing = iota // its group has no calls, or it has no number
 	Ahead                    // it is still to come
 	Current                  // it is the last that was made in its group
 	Same                     // it has been made, and others after it
@@ -108,8 +108,12 @@ const (
 	GoneLong                 // so long ago that there is no saying
 )
 
-// Find looks for the call that has the number of c in its group, and returns it where there is one.
+// Find looks for the call that has the number of c in its group, and returns it where there is one. A call without a
+// number is Unknown: it is not compared with those of its group.
 func (h *History) Find(c *transport.Call) (transport.Call, Standing) {
+	if c.Seq == 0 {
+		return transport.Call{}, Unknown
+	}
 	var last transport.Call
 	for k := range h.kept() {
 		mine := h.at(k + 1)

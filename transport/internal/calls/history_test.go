@@ -55,6 +55,7 @@ func TestSkipped(t *testing.T) {
 	h.Add(&transport.Call{Group: 7, Seq: 2})
 	h.Add(&transport.Call{Group: 7, Seq: 4})
 	stands(t, &h, Skipped, 1, 3)
+	stands(t, &h, Unknown, 0)
 	stands(t, &h, Same, 2)
 	stands(t, &h, Current, 4)
 	stands(t, &h, Ahead, 5)

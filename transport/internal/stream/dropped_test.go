@@ -7,6 +7,22 @@ import (
 	"gogcl.dev/transport"
 )
 
+// TestNoticeWithoutNumber: word that a replica has long waited for a message, which has no number in its group, is no
+// disagreement with the calls that this one has made in the group.
+func TestNoticeWithoutNumber(t *testing.T) {
+	n, l, _ := loneNode(t, 0)
+	if err := l.Exchange(t.Context(), transport.Call{Group: 7, Seq: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	notice := transport.AppendCall(appendLane(nil, waits, rootLane), transport.Call{Group: 7, Collective: 1})
+	if err := n.Handle(1, notice); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.discord(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDroppedNotice: word that a replica has long waited in a call is no disagreement where all have dropped that call,
 // whether it has been made as another one since, is the last of its group and long ago, or was not made at all.
 func TestDroppedNotice(t *testing.T) {
