@@ -62,7 +62,7 @@ func houses() []house {
 			{"words", "doc frame link message yield_linux yield_other"},
 			{"state", "node lane notice probe report"},
 			{"rounds", "push pull aside fail silence chase"},
-			{"waiting and the end", "wait settle engage exchange close"},
+			{"waiting and the end", "wait settle await engage exchange close"},
 			{"what comes", "handle"},
 		},
 	}}

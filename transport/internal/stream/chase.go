@@ -66,6 +66,18 @@ func (l *Lane) sendProbe(number uint32) {
 	}
 }
 
+// waitsFor reports whether the call in progress waits for a replica.
+func (l *Lane) waitsFor(r int) bool {
+	switch p := &l.peers[r]; {
+	case l.goal != nil:
+		return l.goal.Awaits(r)
+	case l.engaged:
+		return true
+	default:
+		return p.recvs > 0 || p.turn < len(p.sends)
+	}
+}
+
 // sendWait sends a probe along one wait.
 func (l *Lane) sendWait(to int, number uint32, wait waitKind, count uint64) {
 	c := &l.chase

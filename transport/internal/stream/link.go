@@ -1,6 +1,10 @@
 package stream
 
-import "time"
+import (
+	"time"
+
+	"gogcl.dev/transport"
+)
 
 // Link is a stream of bytes in each direction between this replica and another one. No method waits. Only the lane that
 // the link is attached to uses it, one call at a time.
@@ -78,4 +82,40 @@ type Gauge interface {
 
 	// Ends names the connection, as in "127.0.0.1:4711 to 127.0.0.1:4712".
 	Ends() string
+}
+
+// Awaited is what a call waits for that is no message.
+type Awaited interface {
+	// Met reports whether there is nothing to wait for.
+	Met() bool
+
+	// Awaits reports whether the wait is for a replica.
+	Awaits(replica int) bool
+
+	// Check is asked where a wait has turned out to be long. The error says that it will never end.
+	Check() error
+}
+
+// Attendant is a Parker that looks at what a call waits for once more before it sleeps.
+type Attendant interface {
+	Parker
+
+	// Attend has Park return when w is met, until it is called with nil.
+	Attend(w Awaited)
+}
+
+// Boards is what replicas tell each other beside the messages of a lane. The lane asks where a wait is long, where
+// others have left, and when it is closed.
+type Boards interface {
+	// Elsewhere finds what shows that another replica is in another call than this one, or nil. The call in progress
+	// goes by messages if one is given, else by what the Boards are of.
+	Elsewhere(messages *transport.Call) *transport.MismatchError
+
+	// Instead finds what shows that a replica which has left has made another call in place of one of this replica's.
+	Instead(replica int) *transport.MismatchError
+
+	// Heard reports whether all that this replica has told has been heard, or will be by nobody. Unheard is what is
+	// wrong with the rest, or nil.
+	Heard() bool
+	Unheard() error
 }

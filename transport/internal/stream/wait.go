@@ -184,18 +184,6 @@ func (l *Lane) notify(now time.Time) time.Duration {
 	return w.interval
 }
 
-// waitsFor reports whether the call in progress waits for a replica.
-func (l *Lane) waitsFor(r int) bool {
-	switch p := &l.peers[r]; {
-	case l.goal != nil:
-		return l.goal.Awaits(r)
-	case l.engaged:
-		return true
-	default:
-		return p.recvs > 0 || p.turn < len(p.sends)
-	}
-}
-
 // sleep parks, unless something has been told since l.heardOf.
 func (l *Lane) sleep(limit time.Duration) {
 	l.parked.Store(true)
