@@ -15,24 +15,31 @@ import (
 // modelledFuncs are the functions that the models stand for, by file.
 var modelledFuncs = []struct{ file, funcs string }{
 	{"gather.go", "Gather"},
-	{"visit.go", "announce synchronise Arrive complete meetSpread compare Present Met Vacate"},
+	{"visit.go", "assemble announce synchronise Arrive release meetSpread compare Present Met Vacate"},
 	{"share.go", "Share Forget enter workInRounds workApart workTogether"},
 	{"broadcast.go", "Broadcast compareQueues"},
 	{"discord.go", "Ahead"},
+	{"seat.go", "seat look"},
 	{"../../inproc/fail.go", "fail"},
 	{"../../inproc/wait.go", "pause rouseFrom"},
 	{"../segment/ring.go", "room Send publish wait done Changed End look Peek Skip Done"},
 	{"../segment/layout.go", "find enter strike"},
 	{"../segment/own.go", "release Free Ended"},
-	{"../../tcp/memory.go", "answers wake Close"},
+	{"../../tcp/memory.go", "answers wake Close Aborting"},
 	{"../../tcp/memory_linux.go", "Park"},
+	{"../../tcp/meet.go", "newVisit seat Ring Proclaim Wait Interruption Fail vacate Stuck Show Views view"},
+	{"../stream/node.go", "stop"},
+	{"../stream/await.go", "await"},
+	{"../stream/wait.go", "sleep"},
+	{"../stream/lane.go", "wake"},
 }
 
 // modelledCalls are the calls that matter for the order in which members see what others do.
 var modelledCalls = strings.Fields("Load Store Add Swap CompareAndSwap copy clear Wait Interruption Fail Piece Show Views " +
 	"Combine Ring Proclaim Vacate abort RingBell Park changed stop published punch strike done found wake room look wait " +
-	"announce synchronise Arrive complete meetSpread compare compareQueues enter End Done Ended Deserted Changed Free Lane " +
-	"Receiver find release")
+	"announce synchronise Arrive release meetSpread compare compareQueues enter End Done Ended Deserted Changed Free Lane " +
+	"Receiver find assemble Met Seat seat Tell Aborting Aborted Await interruption fail vacate gone Retire Wake Lock " +
+	"close PutUint64 Bytes view")
 
 // TestModelled compares what the functions do in their order with testdata/modelled.txt, by which the models have been
 // written: who changes one has to look at its model as well.
@@ -87,7 +94,7 @@ func accesses(fset *token.FileSet, body *ast.BlockStmt) (lines []string) {
 			}
 		case *ast.SelectorExpr: // plain words, stored or read; v.call is the member's own
 			switch n.Sel.Name {
-			case "call", "spreads", "combines":
+			case "call", "spreads", "hides", "combines":
 				if text := source(fset, n); text != "v.call" {
 					lines = append(lines, text)
 				}

@@ -38,7 +38,7 @@ var errLarge = fmt.Errorf("more than %d states: want a smaller model", maxStates
 // The bounds of a model.
 const (
 	maxWords   = 48
-	maxMembers = 3
+	maxMembers = 4
 	maxLate    = 6
 	maxStates  = 2_000_000
 )
@@ -82,21 +82,22 @@ func (m *model) grid(n, k int, name string) [][]word {
 type kind uint8
 
 const (
-	loading  kind = iota
-	storing       // atomic
-	adding        // atomic, like those that follow; it tells the new value
-	swapping      // it tells the value before
-	asleep        // it waits until a word is not 0, and sets it to 0: a system call that sleeps
-	awaiting      // it waits for one of its conditions, and tells which
-	reading       // plain
-	writing       // plain
-	choosing      // it tells any number less than value
-	marking       // see member.mark
-	claiming      // a claim that does not hold
+	loading   kind = iota
+	storing        // atomic
+	adding         // atomic, like those that follow; it tells the new value
+	swapping       // it tells the value before
+	comparing      // it sets a word that has a value, and tells whether it has: 1 or 0
+	asleep         // it waits until a word is not 0, and sets it to 0: a system call that sleeps
+	awaiting       // it waits for one of its conditions, and tells which
+	reading        // plain
+	writing        // plain
+	choosing       // it tells any number less than value
+	marking        // see member.mark
+	claiming       // a claim that does not hold
 	ending
 )
 
-var kindNames = [...]string{"load", "store", "add to", "swap", "sleep until", "wait for", "read", "write", "choose",
+var kindNames = [...]string{"load", "store", "add to", "swap", "compare", "sleep until", "wait for", "read", "write", "choose",
 	"mark", "claim", "end"}
 
 // plain reports whether a step is an access that is not atomic.
@@ -113,6 +114,7 @@ type step struct {
 	kind  kind
 	word  word
 	value int
+	old   int // comparing: the value that the word must have
 	any   []condition
 	text  string
 }
@@ -139,10 +141,13 @@ func (m *member) do(s step) int {
 	panic(errStep)
 }
 
-func (m *member) load(w word) int             { return m.do(step{kind: loading, word: w}) }
-func (m *member) store(w word, v int)         { m.do(step{kind: storing, word: w, value: v}) }
-func (m *member) add(w word, delta int) int   { return m.do(step{kind: adding, word: w, value: delta}) }
-func (m *member) swap(w word, v int) int      { return m.do(step{kind: swapping, word: w, value: v}) }
+func (m *member) load(w word) int           { return m.do(step{kind: loading, word: w}) }
+func (m *member) store(w word, v int)       { m.do(step{kind: storing, word: w, value: v}) }
+func (m *member) add(w word, delta int) int { return m.do(step{kind: adding, word: w, value: delta}) }
+func (m *member) swap(w word, v int) int    { return m.do(step{kind: swapping, word: w, value: v}) }
+func (m *member) compare(w word, old, v int) bool {
+	return m.do(step{kind: comparing, word: w, value: v, old: old}) != 0
+}
 func (m *member) sleep(bell word)             { m.do(step{kind: asleep, word: bell}) }
 func (m *member) await(w word, least int)     { m.awaitAny(condition{w, least, 127}) }
 func (m *member) awaitAny(c ...condition) int { return m.do(step{kind: awaiting, any: c}) }
@@ -437,6 +442,13 @@ func (x *explorer) move(k int32, i int) bool {
 		default:
 			s.words[n.word] = int8(n.value)
 		}
+	case comparing:
+		if !s.drained(i) {
+			return false
+		}
+		if int(s.words[n.word]) == n.old {
+			s.words[n.word], told = int8(n.value), 1
+		}
 	case adding, swapping, asleep:
 		if !s.drained(i) || n.kind == asleep && s.words[n.word] == 0 {
 			return false
@@ -471,6 +483,8 @@ func (x *explorer) text(s *step) string {
 			any = append(any, fmt.Sprintf("%d <= %s <= %d", c.least, x.names[c.word], c.most))
 		}
 		return "wait for " + strings.Join(any, " or ")
+	case comparing:
+		return fmt.Sprintf("%s %s with %d: %d", kindNames[s.kind], x.names[s.word], s.old, s.value)
 	case storing, writing, swapping, adding:
 		return fmt.Sprintf("%s %s: %d", kindNames[s.kind], x.names[s.word], s.value)
 	case choosing, ending:
@@ -494,7 +508,7 @@ func (x *explorer) trace(k int32) string {
 		}
 		line := fmt.Sprintf("\tmember %d: %s", i, x.text(x.next(before, i)))
 		switch x.next(before, i).kind {
-		case loading, reading, adding, swapping, choosing:
+		case loading, reading, adding, swapping, comparing, choosing:
 			line += fmt.Sprintf(" → %d", x.came[k].told)
 		}
 		lines = append(lines, line)

@@ -367,7 +367,7 @@ const (
 
 // directory is a model of an owner that opens a lane, and of another process that wakes it. In reused the owner closes
 // the lane then, and makes a ring whose key comes to lie in the same entry.
-func directory(reused, mended bool) func(wrong string) *model {
+func directory(reused bool) func(wrong string) *model {
 	return func(wrong string) *model {
 		m := &model{}
 		key, offset := m.word("key"), m.word("offset")
@@ -398,10 +398,10 @@ func directory(reused, mended bool) func(wrong string) *model {
 					return
 				}
 				block := m.load(offset)
-				if mended && m.load(key) != laneKey {
+				if wrong != "the key looked at once" && m.load(key) != laneKey {
 					return
 				}
-				m.claim(block == laneBlock || reused, "the block of the lane is %d, want %d", block, laneBlock)
+				m.claim(block == laneBlock || wrong == "the key looked at once", "the block of the lane is %d, want %d", block, laneBlock)
 				if block != 0 && m.load(first[block]) != 0 {
 					m.swap(first[block], 0)
 				}
@@ -453,28 +453,46 @@ func lonely(wrong string) *model {
 
 // lonelyMemory is a model of an owner that frees a lonely ring at once, and makes another one in its memory, which it
 // frees when that one's receiver is done. The receiver of the first says that it is done at any time.
-func lonelyMemory(string) *model {
+func lonelyMemory(wrong string) *model {
 	m := &model{}
-	key, ended, done := m.word("key"), m.word("ended"), m.word("done")
+	keys := []word{1: m.word("key of the first"), 2: m.word("key of the second")}
+	ended, done := m.word("ended"), m.word("done")
 	const first, second = 1, 2
+	finish := func(m *member, key int) { // Receiver.Done
+		switch wrong {
+		case "done stored":
+			m.store(done, key)
+			return
+		case "done set once":
+			m.compare(done, 0, key)
+			return
+		}
+		for {
+			m.mark("done", key)
+			before := m.load(done)
+			if wrong != "done without a look for the ring" && m.load(keys[key]) == 0 || m.compare(done, before, key) {
+				return
+			}
+		}
+	}
 	m.members = []func(m *member){
 		func(m *member) {
-			m.store(key, first)
+			m.store(keys[first], 1)
 			m.await(ended, 1)
-			m.store(key, 0) // release
+			m.store(keys[first], 0) // release: strike, and punch
 			m.store(done, 0)
-			m.store(key, second)
+			m.store(keys[second], 1)
 			m.awaitAny(condition{done, second, second})
 		},
 		func(m *member) { // Close
 			m.store(ended, 1)
-			if m.load(key) == first {
-				m.store(done, first)
+			if m.load(keys[first]) != 0 {
+				finish(m, first)
 			}
 		},
 		func(m *member) {
-			m.await(key, second)
-			m.store(done, second)
+			m.await(keys[second], 1)
+			finish(m, second)
 		},
 	}
 	return m

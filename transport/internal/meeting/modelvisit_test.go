@@ -3,7 +3,8 @@ package meeting
 import "slices"
 
 // The models of Gather, Share and Broadcast: seat.go, visit.go, gather.go, share.go, broadcast.go, and fail of
-// transport/inproc. wrong names what a model does otherwise than the code.
+// transport/inproc. The host of transport/tcp is in modelhost_test.go. wrong names what a model does otherwise than the
+// code.
 
 // seatWords are the words of a table.
 type seatWords struct {
@@ -12,7 +13,8 @@ type seatWords struct {
 	aborted               word
 
 	count, done, next, left word // of the Hall
-	spreads, combined       []word
+	spreads, hides          []word
+	combined                []word
 
 	in  []word   // buffers, by place
 	out [][]word // by place and piece
@@ -30,20 +32,29 @@ type modelled struct {
 	spread     bool
 	nextSpread bool
 	announcing bool
-	crowds     bool // the member may find the processors crowded
-	cancels    bool // its context may end
+	hidden     bool
+	may        mays
 	cancelled  bool
 	aborts     bool // there are aborts in this model
 }
 
+// mays is what a model's members may do.
+type mays struct {
+	spacious bool // every member can have a processor
+	apart    bool // the table is one of NewTableApart: members meet at the hall first
+
+	// Member 0 may find the processors crowded, have a context that ends, have memory that is not laid open.
+	crowd, cancel, hide bool
+}
+
 // visits is a model of n members that carry out operations one after the other: g is a Gather, s a Share of one round,
-// r a Share of two. Member 0 may find the processors crowded, or has a context that may end.
-func visits(n int, operations string, spacious, crowds, cancels bool) func(wrong string) *model {
+// r a Share of two.
+func visits(n int, operations string, may mays) func(wrong string) *model {
 	return func(wrong string) *model {
 		m := &model{}
 		t := &seatWords{number: m.grid(n, 2, "number"), call: m.grid(n, 2, "call"), synced: m.row(n, "synced"),
-			count: m.word("count"), done: m.word("done"), spreads: m.row(2, "spreads"), combined: m.row(2, "combined"),
-			next: m.word("next"), left: m.word("left")}
+			count: m.word("count"), done: m.word("done"), spreads: m.row(2, "spreads"), hides: m.row(2, "hides"),
+			combined: m.row(2, "combined"), next: m.word("next"), left: m.word("left")}
 		for _, o := range operations {
 			switch {
 			case o == 'g' && t.board == nil:
@@ -55,8 +66,11 @@ func visits(n int, operations string, spacious, crowds, cancels bool) func(wrong
 		}
 		for range n {
 			m.members = append(m.members, func(m *member) {
-				v := &modelled{member: m, seatWords: t, n: n, wrong: wrong, spacious: spacious, nextSpread: spacious,
-					crowds: crowds && m.me == 0, cancels: cancels && m.me == 0, aborts: cancels}
+				v := &modelled{member: m, seatWords: t, n: n, wrong: wrong, spacious: may.spacious,
+					nextSpread: may.spacious && !may.apart, may: may, aborts: may.cancel}
+				if m.me != 0 {
+					v.may.crowd, v.may.cancel, v.may.hide = false, false, false
+				}
 				for k, o := range operations {
 					v.mark("operation", k, v.nextSpread, v.number, v.cancelled)
 					if o == 'g' {
@@ -99,7 +113,7 @@ func (v *modelled) gather() {
 		board = 0
 	}
 	v.write(v.board[v.me][board], message(v.operations, v.me))
-	v.announce(true, 0)
+	v.announce(true, 0, 0)
 	if !v.spread {
 		v.want(v.combined[v.hallTurn()], v.operations, "the result")
 		return
@@ -109,8 +123,23 @@ func (v *modelled) gather() {
 	}
 }
 
-// announce is Visit.announce. It reports whether the call goes on.
-func (v *modelled) announce(combines bool, pieces int) bool {
+// bits are how many the model's stamp puts behind a number.
+const bits = 4
+
+// stamp is stamp, with bits that are 0 or 1.
+func (v *modelled) stamp(crowded, hidden int) int { return bits*v.number + crowded + 2*hidden }
+
+// flag is a bool as a word.
+func flag(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// announce is Visit.announce; hidden is 1 where the member's memory is not laid open. It reports whether the call goes
+// on.
+func (v *modelled) announce(combines bool, pieces, hidden int) bool {
 	v.announcing = true
 	v.number++
 	turn := v.turn()
@@ -119,10 +148,10 @@ func (v *modelled) announce(combines bool, pieces int) bool {
 	}
 	v.spread = v.nextSpread
 	crowded := 0
-	if v.crowds {
+	if v.may.crowd {
 		crowded = v.choose(2)
 	}
-	v.store(v.seatWords.number[v.me][turn], 2*v.number+crowded)
+	v.store(v.seatWords.number[v.me][turn], v.stamp(crowded, hidden))
 	if v.wrong == "the number before the call" {
 		v.write(v.call[v.me][turn], v.operations)
 	}
@@ -130,21 +159,20 @@ func (v *modelled) announce(combines bool, pieces int) bool {
 		return v.meetSpread()
 	}
 	if v.add(v.count, 1) < v.n {
-		if !v.wait(condition{v.done, v.number, 127}) {
+		if !v.wait(condition{v.done, v.number, v.number}) {
 			return false
 		}
-		v.nextSpread = v.read(v.spreads[v.hallTurn()]) != 0
+		v.nextSpread, v.hidden = v.read(v.spreads[v.hallTurn()]) != 0, v.read(v.hides[v.hallTurn()]) != 0
 		return true
 	}
 	v.compare()
 	if v.wrong == "done before the result" {
-		v.complete()
+		v.release()
 	}
-	spreads := 0
-	if v.nextSpread {
-		spreads = 1
+	v.write(v.spreads[v.hallTurn()], flag(v.nextSpread))
+	if v.wrong != "the last does not say that memory is hidden" {
+		v.write(v.hides[v.hallTurn()], flag(v.hidden))
 	}
-	v.write(v.spreads[v.hallTurn()], spreads)
 	if combines {
 		for i := range v.n {
 			v.want(v.board[i][turn], message(v.operations, i), "the message")
@@ -156,7 +184,7 @@ func (v *modelled) announce(combines bool, pieces int) bool {
 	}
 	v.store(v.left, pieces)
 	if v.wrong != "done before the result" {
-		v.complete()
+		v.release()
 	}
 	return true
 }
@@ -173,14 +201,14 @@ func (v *modelled) synchronise() bool {
 		return v.meetSpread()
 	}
 	if v.add(v.count, 1) < v.n {
-		return v.wait(condition{v.done, v.number, 127})
+		return v.wait(condition{v.done, v.number, v.number})
 	}
-	v.complete()
+	v.release()
 	return true
 }
 
-// complete is Visit.complete.
-func (v *modelled) complete() {
+// release is Visit.release.
+func (v *modelled) release() {
 	if v.wrong == "count begun again after done" {
 		v.store(v.done, v.number)
 		v.store(v.count, 0)
@@ -193,9 +221,12 @@ func (v *modelled) complete() {
 // meetSpread is Visit.meetSpread. Who waits looks at one seat after the other.
 func (v *modelled) meetSpread() bool {
 	for i := range v.n {
-		c := condition{v.synced[i], v.number, 127}
+		c := condition{v.synced[i], v.number, v.number + 1}
+		if v.wrong == "met at the very number only" {
+			c.most = v.number
+		}
 		if v.announcing {
-			c = condition{v.seatWords.number[i][v.turn()], 2 * v.number, 127}
+			c = condition{v.seatWords.number[i][v.turn()], v.stamp(0, 0), v.stamp(1, 1)}
 		}
 		if v.wrong == "no wait for the last member" && i == v.n-1 {
 			continue
@@ -213,6 +244,7 @@ func (v *modelled) meetSpread() bool {
 // compare is Visit.compare.
 func (v *modelled) compare() {
 	crowded := false
+	v.hidden = false
 	for i := range v.n {
 		if i != v.me {
 			v.want(v.call[i][v.turn()], v.operations, "the call")
@@ -220,14 +252,18 @@ func (v *modelled) compare() {
 		if v.wrong == "crowded as the member itself finds" && i != v.me {
 			continue
 		}
-		crowded = v.load(v.seatWords.number[i][v.turn()])&1 != 0 || crowded
+		stamp := v.load(v.seatWords.number[i][v.turn()])
+		crowded = stamp&1 != 0 || crowded
+		if v.wrong != "hidden as the member itself finds" || i == v.me {
+			v.hidden = stamp&2 != 0 || v.hidden
+		}
 	}
 	v.nextSpread = v.spacious && !crowded
 }
 
 // interruption is Host.Interruption.
 func (v *modelled) interruption() bool {
-	v.cancelled = v.cancelled || v.cancels && v.choose(2) != 0
+	v.cancelled = v.cancelled || v.may.cancel && v.choose(2) != 0
 	return v.cancelled || v.aborts && v.load(v.aborted) != 0
 }
 
@@ -237,7 +273,7 @@ func (v *modelled) wait(c condition) bool {
 		v.awaitAny(c)
 		return true
 	}
-	if v.cancelled = v.cancelled || v.cancels && v.choose(2) != 0; v.cancelled {
+	if v.cancelled = v.cancelled || v.may.cancel && v.choose(2) != 0; v.cancelled {
 		return v.fail()
 	}
 	if v.awaitAny(c, condition{v.aborted, 1, 127}) == 1 {
@@ -274,7 +310,7 @@ func (v *modelled) user(o rune) bool {
 		if !slices.Contains(v.touched(p), v.me) {
 			continue
 		}
-		if ok {
+		if ok && !v.hidden {
 			v.want(v.out[v.me][p], message(v.operations, p), "the output")
 		} else {
 			v.write(v.out[v.me][p], -1)
@@ -284,13 +320,21 @@ func (v *modelled) user(o rune) bool {
 	return ok
 }
 
-// share is Visit.Share.
+// share is Visit.Share. What is not laid open is not shown.
 func (v *modelled) share(o rune) bool {
 	v.operations++
-	v.write(v.shown[v.me], v.operations) // Show
+	hidden := 0
+	if v.may.hide {
+		hidden = v.choose(2)
+	}
+	if hidden == 0 {
+		v.write(v.shown[v.me], v.operations) // Show
+	}
 	switch {
-	case !v.announce(false, v.n):
+	case !v.announce(false, v.n, hidden):
 		return false
+	case v.hidden:
+		return true
 	case o == 'r':
 		return v.workInRounds()
 	case v.spread:
@@ -395,13 +439,14 @@ func (v *modelled) workTogether() bool {
 				return false
 			}
 			entered = true
-		} else if v.interruption() {
-			return v.fail()
 		}
 		if v.wrong == "a piece done before it is" && v.add(v.left, -1) == 0 {
 			return true
 		}
 		v.piece(i)
+		if v.interruption() {
+			return v.fail()
+		}
 		if v.wrong != "a piece done before it is" && v.add(v.left, -1) == 0 {
 			v.store(v.inside[v.me], 0)
 			return true

@@ -211,7 +211,7 @@ func (p *Peer) Lane(lane uint64) (asleep *atomic.Uint64) {
 func (p *Peer) Receiver(lane uint64, me int) *Receiver {
 	key := KeyOf(RingKind, lane, uint64(me))
 	if b := p.find(key, ringAt+p.form.Ring); b != nil {
-		return newReceiver(b, key)
+		return newReceiver(b, key, p.memory)
 	}
 	return nil
 }

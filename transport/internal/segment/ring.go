@@ -129,8 +129,9 @@ func (s *Sender) End() { s.endedAt.Store(1) }
 
 // Receiver is the end of a ring that takes bytes out. One goroutine at a time uses it.
 type Receiver struct {
-	key   Key
-	bytes []byte
+	key     Key
+	bytes   []byte
+	segment memory // the sender's
 
 	read       uint64 // this side's index, which is not read back
 	noted      uint64 // wrote, at the last look: not less than read, and by no more than the ring holds
@@ -140,8 +141,8 @@ type Receiver struct {
 	wroteAt, endedAt, wantsAt, readAt, doneAt *atomic.Uint64
 }
 
-func newReceiver(b []byte, key Key) *Receiver {
-	return &Receiver{key: key, bytes: b[ringAt:], wroteAt: word(b, wroteWord), endedAt: word(b, endedWord),
+func newReceiver(b []byte, key Key, segment memory) *Receiver {
+	return &Receiver{key: key, bytes: b[ringAt:], segment: segment, wroteAt: word(b, wroteWord), endedAt: word(b, endedWord),
 		wantsAt: word(b, wantsWord), readAt: word(b, readWord), doneAt: word(b, doneWord)}
 }
 
@@ -209,5 +210,13 @@ func (r *Receiver) Changed() bool {
 	return changed
 }
 
-// Done says that the receiver does not look at the ring any more. Nothing is called after it.
-func (r *Receiver) Done() { r.doneAt.Store(uint64(r.key)) }
+// Done says that the receiver does not look at the ring any more. Nothing is called after it. The owner may have freed a
+// lonely ring already, and made another one in its memory: what the receiver of that one has said stays.
+func (r *Receiver) Done() {
+	for {
+		before := r.doneAt.Load()
+		if r.segment.find(r.key, ringAt+len(r.bytes)) == nil || r.doneAt.CompareAndSwap(before, uint64(r.key)) {
+			return
+		}
+	}
+}

@@ -197,13 +197,43 @@ func TestFree(t *testing.T) {
 	if b, err := third.Peek(1); b != nil || err != nil {
 		t.Errorf("a ring in used memory shows %q, %v", b, err)
 	}
-	// Who is late sets the word of a ring that is another one's now.
-	in.Done()
+	// Who is late, and has looked for its ring before it went, sets the word of a ring that is another one's now.
+	third.doneAt.Store(uint64(in.key))
 	if s.Free(reused, false); len(s.waiting) != 1 {
 		t.Error("a ring is let go by the word of another one")
 	}
 	if n, err := reused.Send([]byte{1}, nil, nil, func() {}); n != 1 || err != nil {
 		t.Errorf("after the word of another ring: %d, %v", n, err)
+	}
+	if third.Done(); !reused.done() {
+		t.Error("the receiver's own word does not count after that of another ring")
+	}
+}
+
+// TestLateDone: the receiver of a lonely ring says that it is done when the ring's memory is another ring's.
+func TestLateDone(t *testing.T) {
+	s, p := laid(t)
+	lonely, late := ringOf(t, s, p, 1)
+	lonely.End()
+	s.Free(lonely, true)
+	before := s.next
+	out, in := ringOf(t, s, p, 2)
+	if s.next != before {
+		t.Fatal("the memory of the lonely ring is not used again")
+	}
+	for _, said := range []bool{false, true} {
+		if said {
+			in.Done()
+		}
+		if late.Done(); out.done() != said {
+			t.Errorf("the ring is done: %v, want %v", out.done(), said)
+		}
+	}
+	out.End()
+	s.Free(out, false)
+	ringOf(t, s, p, 3)
+	if s.next != before {
+		t.Error("the ring is kept")
 	}
 }
 
