@@ -1,0 +1,321 @@
+package meeting
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"gogcl.dev/transport"
+)
+
+// TestCheck: what members may have written where a member waits is no error, and anything else that shows is one.
+func TestCheck(t *testing.T) {
+	const number, operations, broadcasts, pieces = 9, 3, 100, 6
+	const turn = operations % 2
+	call := transport.Call{Seq: 7, Group: 3}
+	notice := func(s *Seat, number uint64) { s.notices[turn].number.Store(stamp(number, true, true)) }
+	for _, c := range []struct {
+		name   string
+		stage  stage
+		spread bool
+		set    func(own, other *Seat, h *Hall)
+		wrong  bool
+	}{
+		{"nothing", assembling, false, func(own, other *Seat, h *Hall) {}, false},
+		{"anything in a seat", assembling, false, func(own, other *Seat, h *Hall) { notice(other, 1<<40) }, false},
+
+		{"as it begins", announcing, false, func(own, other *Seat, h *Hall) {}, false},
+		{"the other at the barrier", announcing, true, func(own, other *Seat, h *Hall) { notice(other, number) }, false},
+		{"the other at the next", announcing, true, func(own, other *Seat, h *Hall) { other.synced.Store(number + 1) }, false},
+		{"both in the hall", announcing, false, func(own, other *Seat, h *Hall) { h.count.Store(2) }, false},
+		{"the barrier done", announcing, false, func(own, other *Seat, h *Hall) { h.done.Store(number) }, false},
+		{"a hall that is not used", announcing, true, func(own, other *Seat, h *Hall) { h.count.Store(-1) }, false},
+		{"own number gone", announcing, false, func(own, other *Seat, h *Hall) { notice(own, 0) }, true},
+		{"own number greater", announcing, true, func(own, other *Seat, h *Hall) { notice(own, number+1) }, true},
+		{"own call", announcing, true, func(own, other *Seat, h *Hall) { own.notices[turn].call.Seq++ }, true},
+		{"the other too far", announcing, true, func(own, other *Seat, h *Hall) { notice(other, number+2) }, true},
+		{"the other synced too far", announcing, false, func(own, other *Seat, h *Hall) { other.synced.Store(number + 2) }, true},
+		{"own synced too far", announcing, false, func(own, other *Seat, h *Hall) { own.synced.Store(1 << 63) }, true},
+		{"done too far", announcing, false, func(own, other *Seat, h *Hall) { h.done.Store(number + 1) }, true},
+		{"done too far, spread", announcing, true, func(own, other *Seat, h *Hall) { h.done.Store(1 << 63) }, true},
+		{"more than all", announcing, false, func(own, other *Seat, h *Hall) { h.count.Store(3) }, true},
+		{"fewer than none", announcing, false, func(own, other *Seat, h *Hall) { h.count.Store(-1) }, true},
+
+		{"as it begins", syncing, false, func(own, other *Seat, h *Hall) {}, false},
+		{"the other at the barrier", syncing, true, func(own, other *Seat, h *Hall) { other.synced.Store(number) }, false},
+		{"the other at the next", syncing, true, func(own, other *Seat, h *Hall) { other.synced.Store(number + 1) }, false},
+		{"the other in the next operation", syncing, true, func(own, other *Seat, h *Hall) {
+			other.notices[1-turn].number.Store(stamp(number+1, false, false))
+		}, false},
+		{"own number gone", syncing, true, func(own, other *Seat, h *Hall) { own.synced.Store(0) }, true},
+		{"own number greater", syncing, true, func(own, other *Seat, h *Hall) { own.synced.Store(number + 1) }, true},
+		{"the other too far", syncing, true, func(own, other *Seat, h *Hall) { other.synced.Store(number + 2) }, true},
+		{"the other's notice too far", syncing, false, func(own, other *Seat, h *Hall) { notice(other, number+2) }, true},
+		{"done too far", syncing, false, func(own, other *Seat, h *Hall) { h.done.Store(number + 1) }, true},
+		{"more than all", syncing, false, func(own, other *Seat, h *Hall) { h.count.Store(3) }, true},
+		{"fewer than none", syncing, false, func(own, other *Seat, h *Hall) { h.count.Store(-5) }, true},
+
+		{"pieces to be done", sharing, false, func(own, other *Seat, h *Hall) { h.left.Store(pieces) }, false},
+		{"all pieces done", sharing, false, func(own, other *Seat, h *Hall) { h.next.Store(pieces + 2) }, false},
+		{"more pieces than there are", sharing, false, func(own, other *Seat, h *Hall) { h.left.Store(pieces + 1) }, true},
+		{"fewer pieces than none", sharing, false, func(own, other *Seat, h *Hall) { h.left.Store(-1) }, true},
+		{"pieces not taken", sharing, false, func(own, other *Seat, h *Hall) { h.next.Store(pieces - 1) }, true},
+		{"pieces taken too often", sharing, false, func(own, other *Seat, h *Hall) { h.next.Store(pieces + 3) }, true},
+		{"the other too far", sharing, false, func(own, other *Seat, h *Hall) { notice(other, number+2) }, true},
+		{"done too far", sharing, false, func(own, other *Seat, h *Hall) { h.done.Store(number + 1) }, true},
+
+		{"the message", taking, false, func(own, other *Seat, h *Hall) { other.at(broadcasts).number.Store(broadcasts) }, false},
+		{"an older message", taking, false, func(own, other *Seat, h *Hall) {
+			other.at(broadcasts).number.Store(broadcasts - queueLength)
+		}, false},
+		{"messages ahead", taking, false, func(own, other *Seat, h *Hall) {
+			other.at(broadcasts + 62).number.Store(broadcasts + 62)
+		}, false},
+		{"a message of the next round", taking, false, func(own, other *Seat, h *Hall) {
+			other.at(broadcasts).number.Store(broadcasts + queueLength)
+		}, true},
+		{"a number of another message", taking, false, func(own, other *Seat, h *Hall) {
+			other.at(broadcasts).number.Store(broadcasts - 1)
+		}, true},
+		{"come near", catching, false, func(own, other *Seat, h *Hall) { other.at(broadcasts).number.Store(broadcasts) }, false},
+		{"of the next round", catching, false, func(own, other *Seat, h *Hall) {
+			other.at(broadcasts).number.Store(broadcasts + queueLength)
+		}, true},
+		{"of another message", catching, false, func(own, other *Seat, h *Hall) { other.at(broadcasts).number.Store(1) }, true},
+	} {
+		places := []*Place{new(Place), new(Place)}
+		var v Visit
+		v.Init(NewTableApart([]int{4, 5}, func(i int) *Place { return places[i] }), 0, nil)
+		mine := call
+		v.call, v.stage, v.spread = &mine, c.stage, c.spread
+		v.number, v.operations, v.broadcasts, v.awaited, v.from, v.pieces = number, operations, broadcasts, broadcasts, 1, pieces
+		v.complete = c.stage != assembling
+		own, other, h := &places[0].seat, &places[1].seat, &places[0].hall
+		switch c.stage {
+		case announcing:
+			notice(own, number)
+			own.notices[turn].call = call
+		case syncing:
+			own.synced.Store(number)
+		case sharing:
+			h.next.Store(pieces + 1)
+		}
+		h.done.Store(number - 1)
+		if err := v.Check(); err != nil {
+			t.Fatalf("stage %d: %v", c.stage, err)
+		}
+		c.set(own, other, h)
+		want := error(nil)
+		if c.wrong {
+			want = errOverwritten
+		}
+		if err := v.Check(); err != want {
+			t.Errorf("stage %d, %s: %v, want %v", c.stage, c.name, err, want)
+		}
+	}
+}
+
+// TestPieceOverwritten: a number of a piece that is less than none is an error, and no piece.
+func TestPieceOverwritten(t *testing.T) {
+	h := &host{m: newMeeting(1)}
+	v := h.visit()
+	v.pieces = 1
+	v.hall.next.Store(-3)
+	if err := v.workTogether(nil); !errors.Is(err, errOverwritten) {
+		t.Errorf("%v, want %v", err, errOverwritten)
+	}
+}
+
+// gathering is a meeting of goroutines, each of which makes its Place.
+type gathering struct {
+	places []atomic.Pointer[Place]
+	shown  []transport.Memory
+	failed atomic.Bool
+}
+
+func newMeeting(n int) *gathering {
+	return &gathering{places: make([]atomic.Pointer[Place], n), shown: make([]transport.Memory, n)}
+}
+
+// host is the Host of a member that looks whether Check says anything at each look of each wait.
+type host struct {
+	m       *gathering
+	v       Visit
+	place   int
+	crowded bool
+	hides   bool
+	checks  map[stage]int
+}
+
+// visit makes the member's Place and its view.
+func (h *host) visit() *Visit {
+	h.m.places[h.place].Store(new(Place))
+	members := make([]int, len(h.m.places))
+	for i := range members {
+		members[i] = i
+	}
+	h.checks = map[stage]int{}
+	h.v.Init(NewTableApart(members, func(i int) *Place { return h.m.places[i].Load() }), h.place, h)
+	return &h.v
+}
+
+func (h *host) Wait() error {
+	for !h.v.Met() {
+		if err := h.v.Check(); err != nil {
+			return h.Fail(fmt.Errorf("member %d in stage %d: %w", h.place, h.v.stage, err))
+		}
+		h.checks[h.v.stage]++
+		if h.m.failed.Load() {
+			return errors.New("another member has failed")
+		}
+		runtime.Gosched()
+	}
+	return nil
+}
+
+func (h *host) Fail(err error) error {
+	h.m.failed.Store(true)
+	return err
+}
+
+func (h *host) Show(mine transport.Memory) bool {
+	h.m.shown[h.place] = mine
+	return !h.hides
+}
+
+func (h *host) Views(views []transport.Memory) error {
+	copy(views, h.m.shown)
+	return nil
+}
+
+func (h *host) Ring()               {}
+func (h *host) Proclaim()           {}
+func (h *host) Interruption() error { return nil }
+func (h *host) Deserted() error     { return nil }
+func (h *host) Left(int) Parting    { return nil }
+func (h *host) Crowded() bool       { return h.crowded }
+func (h *host) Stuck(int) bool      { return false }
+
+// adder is a Worker and a Combiner for n members. Piece p of a round adds up the members' bytes p.
+type adder struct{ n int }
+
+func (a adder) Piece(m []transport.Memory, round, p int) {
+	for i := range m {
+		runtime.Gosched()
+		m[p%a.n].Out[p] += m[i].In[p]
+	}
+}
+
+func (a adder) Combine(dst []byte, all [][]byte) {
+	clear(dst)
+	for _, b := range all {
+		for k := range b {
+			dst[k] += b[k]
+		}
+	}
+}
+
+// TestCheckMeetings: Check never finds anything wrong in meetings of members that only do what they may.
+func TestCheckMeetings(t *testing.T) {
+	checks := map[stage]int{}
+	for n := 1; n <= 4; n++ {
+		for _, busy := range []bool{false, true} { // members find the processors crowded now and then, or always
+			m, hosts := newMeeting(n), make([]*host, n)
+			var members sync.WaitGroup
+			for i := range n {
+				hosts[i] = &host{m: m, place: i, crowded: busy}
+				members.Go(func() {
+					if err := hosts[i].meet(busy); err != nil {
+						m.failed.Store(true)
+						t.Errorf("%d members, busy %v: %v", n, busy, err)
+					}
+				})
+			}
+			members.Wait()
+			for _, h := range hosts {
+				for stage, count := range h.checks {
+					checks[stage] += count
+				}
+			}
+		}
+	}
+	t.Log("checks by stage:", checks)
+}
+
+// meet carries out operations, the same as all members.
+func (h *host) meet(busy bool) error {
+	v, n := h.visit(), len(h.m.places)
+	all := rand.New(rand.NewPCG(1, uint64(n)))              // what all do
+	mine := rand.New(rand.NewPCG(2, uint64(h.place)))       // what the member does
+	message := func(i, k int) byte { return byte(7*i + k) } // of a member in an operation
+	for k := range 200 {
+		if !busy {
+			h.crowded = mine.IntN(8) == 0
+		}
+		call := transport.Call{Seq: uint64(k + 1), Group: 1}
+		v.Begin(&call)
+		switch kind := all.IntN(10); {
+		case kind < 3:
+			size := []int{1, inlineLimit + 1}[all.IntN(2)]
+			b := slices.Repeat([]byte{message(h.place, k)}, size)
+			var combiner transport.Combiner
+			if kind > 0 {
+				combiner = adder{n}
+			}
+			got, sum, err := v.Gather(b, size, combiner)
+			if err != nil {
+				return err
+			}
+			if sum != nil {
+				want := byte(0)
+				for i := range n {
+					want += message(i, k)
+				}
+				if sum[size-1] != want {
+					return fmt.Errorf("combined %d, want %d", sum[size-1], want)
+				}
+			}
+			for i := range got {
+				if got[i][size-1] != message(i, k) {
+					return fmt.Errorf("gathered %d of member %d, want %d", got[i][size-1], i, message(i, k))
+				}
+			}
+		case kind < 6:
+			rounds := [][]int{{5}, {0}, {1, n}, {n, 0, n}}[all.IntN(4)]
+			h.hides = mine.IntN(20) == 0
+			in := slices.Repeat([]byte{message(h.place, k)}, 8)
+			err := v.Share(transport.Memory{In: in, Out: make([]byte, 8)}, rounds, adder{n})
+			v.Forget()
+			if err != nil && err != transport.ErrNotShared {
+				return err
+			}
+		default:
+			root := all.IntN(n)
+			for range all.IntN(3 * queueLength) {
+				if kind > 7 {
+					root = all.IntN(n)
+				}
+				call.Seq++
+				again := call
+				v.Begin(&again)
+				v.Mix(root, 1)
+				b := []byte{message(root, k)}
+				if h.place != root {
+					b[0] = 0
+				}
+				if err := v.Broadcast(root, b); err != nil {
+					return err
+				}
+				if b[0] != message(root, k) {
+					return fmt.Errorf("broadcast %d, want %d", b[0], message(root, k))
+				}
+			}
+		}
+	}
+	return nil
+}
