@@ -2,12 +2,347 @@ package tcp
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
+	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/transport"
 )
+
+// nearMeshes connects n replicas that share memory, and closes them when the test ends.
+func nearMeshes(t *testing.T, n int) ([]*nearby, []*mesh) {
+	t.Helper()
+	leaktest.Check(t)
+	eps, all := meshes(t, n, Config{})
+	near := make([]*nearby, n)
+	for i, e := range eps {
+		near[i] = e.(*nearby)
+	}
+	t.Cleanup(func() {
+		for _, e := range eps {
+			e.Close()
+		}
+	})
+	return near, all
+}
+
+// openPages returns n pages of the heap that are open.
+func openPages(t *testing.T, e *nearby, n int) []byte {
+	t.Helper()
+	page := os.Getpagesize()
+	all := make([]byte, (n+1)*page)
+	at := -uintptr(unsafe.Pointer(&all[0])) & uintptr(page-1)
+	pages := all[at : int(at)+n*page]
+	if err := e.OpenPages(pages); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.ShutPages(pages) })
+	return pages
+}
+
+// visitOf makes a replica's visit of group 7.
+func visitOf(t *testing.T, e *nearby, members ...int) *visit {
+	t.Helper()
+	v, err := e.find(7, members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := transport.Call{Seq: 1, Group: 7}
+	v.Begin(&call)
+	return v
+}
+
+// TestFindVisit: a group has one visit, and always the same members, of which the replica is one.
+func TestFindVisit(t *testing.T) {
+	near, _ := nearMeshes(t, 3)
+	v := visitOf(t, near[0], 0, 2)
+	for _, members := range [][]int{v.given, {0, 2}} {
+		if again, err := near[0].find(7, members); again != v || err != nil {
+			t.Errorf("%v, %v", again, err)
+		}
+	}
+	for _, members := range [][]int{{2, 0}, {0, 1}, {0, 1, 2}, {0}} {
+		_, err := near[0].find(7, members)
+		if err == nil || errors.As(err, new(*transport.ArgumentError)) {
+			t.Errorf("group 7 has other members, %v: %v", members, err)
+		}
+	}
+	for _, members := range [][]int{nil, {1, 2}, {0, 0}, {0, 3}, {-1, 0}} {
+		if _, err := near[0].find(8, members); !errors.As(err, new(*transport.ArgumentError)) {
+			t.Errorf("members %v: %v", members, err)
+		}
+	}
+	if _, err := near[0].newVisit(7, []int{0, 2}); err == nil {
+		t.Error("a second seat of one group: no error")
+	}
+}
+
+// TestShow: what a member lays open is what another one finds, the same bytes. What is not in open pages is hidden, and
+// so is a list that is too long.
+func TestShow(t *testing.T) {
+	near, _ := nearMeshes(t, 2)
+	mine, theirs := visitOf(t, near[0], 0, 1), visitOf(t, near[1], 0, 1)
+	pages, heap := openPages(t, near[0], 2), make([]byte, 10)
+	if theirs.seat(0, 0) == nil {
+		t.Fatal("the seat is not found")
+	}
+	const most = (openBytes-openHead)/openEach - 3
+	shut := pages[:len(pages):len(pages)]
+	for name, c := range map[string]struct {
+		mine transport.Memory
+		open bool
+	}{
+		"nothing":    {transport.Memory{}, true},
+		"buffers":    {transport.Memory{In: pages[5:100], Out: pages[200:300], Scratch: shut}, true},
+		"lists":      {transport.Memory{Ins: [][]byte{pages[:10], nil}, Outs: [][]byte{pages[9:10], {}, pages[1:2]}}, true},
+		"long lists": {transport.Memory{Ins: slices.Repeat([][]byte{pages[:1]}, 2), Outs: make([][]byte, most-2)}, true},
+		"too many":   {transport.Memory{Ins: slices.Repeat([][]byte{pages[:1]}, 2), Outs: make([][]byte, most-1)}, false},
+		"In":         {transport.Memory{In: heap, Out: pages[:1]}, false},
+		"Out":        {transport.Memory{Out: heap}, false},
+		"Scratch":    {transport.Memory{Scratch: heap}, false},
+		"one of Ins": {transport.Memory{Ins: [][]byte{heap, pages}}, false},
+		"of Outs":    {transport.Memory{In: pages, Outs: [][]byte{pages, heap, pages}}, false},
+	} {
+		if open := mine.Show(c.mine); open != c.open {
+			t.Errorf("%s: open %v, want %v", name, open, c.open)
+		}
+		if !c.open {
+			continue
+		}
+		views := make([]transport.Memory, 2)
+		if err := theirs.Views(views); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := append(append([][]byte{views[0].In, views[0].Out, views[0].Scratch}, views[0].Ins...), views[0].Outs...)
+		want := append(append([][]byte{c.mine.In, c.mine.Out, c.mine.Scratch}, c.mine.Ins...), c.mine.Outs...)
+		if len(views[0].Ins) != len(c.mine.Ins) || len(got) != len(want) {
+			t.Errorf("%s: %d and %d buffers, want %d and %d", name, len(views[0].Ins), len(got), len(c.mine.Ins), len(want))
+			continue
+		}
+		for i := range want {
+			for k := range want[i] {
+				want[i][k]++
+			}
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%s: buffer %d differs", name, i)
+			}
+		}
+	}
+}
+
+// TestViewsOfGarbage: numbers that lead out of a member's pages or of its seat are an error, and nothing else.
+func TestViewsOfGarbage(t *testing.T) {
+	near, all := nearMeshes(t, 2)
+	mine, theirs := visitOf(t, near[0], 0, 1), visitOf(t, near[1], 0, 1)
+	pages := openPages(t, near[0], 1)
+	if theirs.seat(0, 0) == nil {
+		t.Fatal("the seat is not found")
+	}
+	const most = (openBytes-openHead)/openEach - 3
+	length := uint64(smallForm.Bytes)
+	for _, garbage := range [][]uint64{
+		{most + 1, 0}, {0, most + 1}, {1, most}, {1 << 63, 1 << 63}, {0, 1 << 63}, {1<<64 - 1, 2},
+		{0, 0, 4096, 100}, {0, 0, length - 99, 100}, {0, 0, length, 1}, {0, 0, length - 4096, 1 << 63}, {0, 0, 1<<64 - 1, 2},
+		{0, 0, 0, 0, 4096, 100}, {0, 0, 0, 0, 0, 0, 4096, 100}, {2, 0, 0, 0, 0, 0, 0, 0, 4096, 100},
+	} {
+		if !mine.Show(transport.Memory{Ins: [][]byte{pages, pages}, Outs: [][]byte{pages}}) {
+			t.Fatal("the pages are not open")
+		}
+		for i, number := range garbage {
+			binary.NativeEndian.PutUint64(mine.seats[0][8*i:], number)
+		}
+		views := make([]transport.Memory, 2)
+		if err := theirs.Views(views); err == nil || !strings.Contains(err.Error(), "replica 0 lays open what is not") {
+			t.Errorf("%d: %v", garbage, err)
+		}
+	}
+	// One end of the lists is right, the other is not.
+	own, ok := all[0].shm.own.Offset(pages)
+	if !ok {
+		t.Fatal("the pages are not open")
+	}
+	last := mine.seats[0][openHead+5*openEach:]
+	mine.Show(transport.Memory{Ins: [][]byte{pages, pages}, Outs: [][]byte{pages}})
+	for _, offset := range []uint64{own, 4096} {
+		binary.NativeEndian.PutUint64(last, offset)
+		if err := theirs.Views(make([]transport.Memory, 2)); err == nil != (offset == own) {
+			t.Errorf("the last of the buffers at %d, which lies at %d: %v", offset, own, err)
+		}
+	}
+}
+
+// TestSeatWakes: who makes a seat wakes the members that sleep, and so does Ring, also where it has not found their
+// lanes before. Nobody else is rung.
+func TestSeatWakes(t *testing.T) {
+	near, all := nearMeshes(t, 3)
+	asleep := func(r int) bool {
+		return all[(r+1)%3].controls[r].neighbour().segment.Lane(near[r].Number()).Load() != 0
+	}
+	for _, wakes := range []func() *visit{
+		func() *visit { return visitOf(t, near[0], 0, 2) },
+		func() *visit { v := visitOf(t, near[0], 0, 2); v.Ring(); return v },
+		func() *visit { v := visitOf(t, near[0], 0, 2); v.asleep[1] = nil; v.Proclaim(); return v },
+	} {
+		for r := range near {
+			all[(r+1)%3].controls[r].neighbour().segment.Lane(near[r].Number()).Store(1)
+		}
+		wakes()
+		if asleep(2) || !asleep(1) || !asleep(0) {
+			t.Errorf("asleep: %v, want replica 2 alone to be woken", []bool{asleep(0), asleep(1), asleep(2)})
+		}
+	}
+}
+
+// TestStuck: a member that is inside after an abort is waited for some time. Then the memory is no longer that which it
+// reaches. One whose process has ended is not waited for.
+func TestStuck(t *testing.T) {
+	near, all := nearMeshes(t, 3)
+	v := visitOf(t, near[0], 0, 1, 2)
+	pages := openPages(t, near[0], 1)
+	open := func() bool { _, ok := all[0].shm.own.Offset(pages); return ok }
+	v.until = time.Now().Add(time.Hour)
+	if v.Stuck(1) || !open() {
+		t.Error("a member that may go on is not waited for")
+	}
+	ended := &all[0].controls[2].ended
+	ended.Store(true)
+	lives := all[0].controls[2].process
+	all[0].controls[2].process = &process{os.Getpid(), "0"} // the number is another process's by now
+	if !v.Stuck(2) || v.Stuck(1) || !open() {
+		t.Error("a member whose process has ended is waited for, or the others are not")
+	}
+	all[0].controls[2].process = lives
+	ended.Store(false)
+	v.until = time.Now().Add(-time.Nanosecond)
+	if !v.Stuck(1) || open() {
+		t.Errorf("the memory is still shared (%v), or its member is waited for", open())
+	}
+}
+
+// workFunc is a Worker.
+type workFunc func(i int)
+
+func (f workFunc) Piece(_ []transport.Memory, _, i int) { f(i) }
+
+// TestVacates: a call that fails while another member does not come out of a piece returns when that one cannot touch
+// its memory any more: the memory is no longer shared. It fails in a piece of its own, or as it waits.
+func TestVacates(t *testing.T) {
+	for _, pieces := range []int{2, 1} {
+		near, all := nearMeshes(t, 2)
+		cause := errors.New("gives up")
+		pages := [][]byte{openPages(t, near[0], 1), openPages(t, near[1], 1)}
+		var begun, stays sync.WaitGroup // pieces; the members that stay in theirs
+		begun.Add(pieces)
+		stays.Add(1)
+		var first atomic.Int32 // the replica that stays, and 1
+		errs := make([]error, 2)
+		var members sync.WaitGroup
+		for r, e := range near {
+			members.Go(func() {
+				call := transport.Call{Seq: 1, Group: 7}
+				errs[r] = e.Share(t.Context(), call, []int{0, 1}, transport.Memory{In: pages[r]}, []int{pieces},
+					workFunc(func(int) {
+						begun.Done()
+						begun.Wait()
+						switch {
+						case first.CompareAndSwap(0, int32(r+1)):
+							if pieces == 1 { // the other finds none left, and waits
+								near[1-r].Abort(cause)
+							}
+							stays.Wait()
+						default:
+							e.Abort(cause)
+						}
+					}))
+				if first.Load() == int32(r+1) {
+					return
+				}
+				if _, open := all[r].shm.own.Offset(pages[r]); open {
+					t.Errorf("%d pieces: a call has returned, and another member reaches its memory", pieces)
+				}
+				stays.Done()
+			})
+		}
+		members.Wait()
+		for r, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), cause.Error()) {
+				t.Errorf("%d pieces, replica %d: %v, want %v", pieces, r, err, cause)
+			}
+		}
+	}
+}
+
+// TestAbortedWords: an abort sets the words of all segments, and a member looks at that of its own.
+func TestAbortedWords(t *testing.T) {
+	near, all := nearMeshes(t, 3)
+	v := visitOf(t, near[2], 0, 1, 2)
+	if err := v.Interruption(); err != nil {
+		t.Fatal(err)
+	}
+	all[1].Aborting()
+	for r, m := range all {
+		if m.shm.own.Aborted().Load() == 0 {
+			t.Errorf("the word of replica %d is not set", r)
+		}
+	}
+	if err := v.Interruption(); err == nil || !strings.Contains(err.Error(), "not said why") { // after silentAbort
+		t.Errorf("nobody says why: %v", err)
+	}
+	cause := errors.New("here is why")
+	near[2].Abort(cause)
+	if err := v.Interruption(); !errors.Is(err, cause) {
+		t.Errorf("%v, want %v", err, cause)
+	}
+}
+
+// TestCheckOfVisit: a visit finds garbage in the segment of its process and in what members share.
+func TestCheckOfVisit(t *testing.T) {
+	near, all := nearMeshes(t, 2)
+	v := visitOf(t, near[0], 0, 1)
+	if err := v.Check(); err != nil {
+		t.Fatal(err)
+	}
+	header := all[0].shm.own.Memory()
+	header[0]++
+	if err := v.Check(); err == nil {
+		t.Error("the header of the segment is garbage: no error")
+	}
+	header[0]--
+	v.Arrive()
+	if err := v.Check(); err != nil {
+		t.Fatal(err)
+	}
+	v.Arrive()
+	clear(v.seats[0][openBytes:])
+	if err := v.Check(); err == nil {
+		t.Error("the member's own seat is garbage: no error")
+	}
+}
+
+// TestForgetLane: when all have left a lane its seats are given back.
+func TestForgetLane(t *testing.T) {
+	near, all := nearMeshes(t, 2)
+	visitOf(t, near[0], 0, 1)
+	found := func() bool {
+		return all[1].controls[0].neighbour().segment.Seat(near[0].Number(), 7, seatBytes) != nil
+	}
+	if !found() {
+		t.Error("the seat is not found")
+	}
+	all[0].Forget(near[0].Number())
+	if found() {
+		t.Error("the seat is not given back")
+	}
+}
 
 // panics is a Worker whose pieces panic.
 type panics struct{}
