@@ -131,33 +131,3 @@ func TestDrop(t *testing.T) {
 		t.Error("a call that was dropped, and not made, is still remembered")
 	}
 }
-
-// TestRemade: a call that was begun as another one, and dropped, is told from the others of its group and of other
-// groups.
-func TestRemade(t *testing.T) {
-	h := NewHistory(4)
-	call := func(group, seq uint64) *transport.Call { return &transport.Call{Group: group, Seq: seq} }
-	h.Add(call(7, 1))
-	h.Add(call(7, 2))
-	h.Drop()
-	h.Add(call(8, 2))
-	h.Add(call(7, 2))
-	h.Add(call(7, 3))
-	for _, c := range []struct {
-		group, seq uint64
-		want       bool
-	}{{7, 1, false}, {7, 2, true}, {7, 3, false}, {8, 2, false}, {8, 1, false}, {9, 2, false}} {
-		if got := h.Remade(call(c.group, c.seq)); got != c.want {
-			t.Errorf("call %d of group %d is remade: %v, want %v", c.seq, c.group, got, c.want)
-		}
-	}
-	for seq := range uint64(4) { // in the place of the one before
-		h.Add(call(7, 4+seq))
-		if h.Remade(call(7, 4+seq)) {
-			t.Errorf("call %d is remade", 4+seq)
-		}
-	}
-	if h.Remade(call(7, 2)) {
-		t.Error("a call of long ago is remade")
-	}
-}

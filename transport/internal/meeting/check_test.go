@@ -287,12 +287,16 @@ func (h *host) meet(busy bool) error {
 			}
 		case kind < 6:
 			rounds := [][]int{{5}, {0}, {1, n}, {n, 0, n}}[all.IntN(4)]
-			h.hides = mine.IntN(20) == 0
+			hidden := -1 // the place of who hides its memory
+			if all.IntN(8) == 0 {
+				hidden = all.IntN(n)
+			}
+			h.hides = hidden == h.place
 			in := slices.Repeat([]byte{message(h.place, k)}, 8)
 			err := v.Share(transport.Memory{In: in, Out: make([]byte, 8)}, rounds, adder{n})
 			v.Forget()
-			if err != nil && err != transport.ErrNotShared {
-				return err
+			if hidden >= 0 && err != transport.ErrNotShared || hidden < 0 && err != nil {
+				return fmt.Errorf("a Share in which member %d hides its memory (-1: none) ends with %v", hidden, err)
 			}
 		default:
 			root := all.IntN(n)
