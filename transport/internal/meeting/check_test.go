@@ -93,7 +93,8 @@ func TestCheck(t *testing.T) {
 		v.Init(NewTableApart([]int{4, 5}, func(i int) *Place { return places[i] }), 0, nil)
 		mine := call
 		v.call, v.stage, v.spread = &mine, c.stage, c.spread
-		v.number, v.operations, v.broadcasts, v.awaited, v.from, v.pieces = number, operations, broadcasts, broadcasts, 1, pieces
+		v.number, v.operations, v.pieces = number, operations, pieces
+		v.broadcasts, v.awaited, v.from = broadcasts, broadcasts, 1
 		v.complete = c.stage != assembling
 		own, other, h := &places[0].seat, &places[1].seat, &places[0].hall
 		switch c.stage {

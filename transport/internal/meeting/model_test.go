@@ -97,8 +97,8 @@ const (
 	ending
 )
 
-var kindNames = [...]string{"load", "store", "add to", "swap", "compare", "sleep until", "wait for", "read", "write", "choose",
-	"mark", "claim", "end"}
+var kindNames = [...]string{"load", "store", "add to", "swap", "compare", "sleep until", "wait for", "read", "write",
+	"choose", "mark", "claim", "end"}
 
 // plain reports whether a step is an access that is not atomic.
 func (k kind) plain() bool { return k == reading || k == writing }

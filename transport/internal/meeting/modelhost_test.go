@@ -85,9 +85,9 @@ func processes(n, barriers int) func(wrong string) *model {
 	}
 }
 
-// aborting is a model of three replicas whose calls touch each other's buffers. The first aborts, before it goes inside.
-// The second has a goroutine that hears of it by a control message. No word reaches the third but that in its segment,
-// so it aborts as well. When a call has failed the replica writes over its buffer.
+// aborting is a model of three replicas whose calls touch each other's buffers. The first aborts, before it goes
+// inside. The second has a goroutine that hears of it by a control message. No word reaches the third but that in its
+// segment, so it aborts as well. When a call has failed the replica writes over its buffer.
 func aborting(wrong string) *model {
 	const n = 3
 	m := &model{}

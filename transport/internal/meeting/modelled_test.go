@@ -114,9 +114,9 @@ var protocols = []struct {
 	{name: "3 processes meet", build: processes(3, 1), large: true},
 	{
 		name: "processes abort", build: aborting, needs: []string{"aborted", "inside"},
-		wrong: []string{"no words where a message says it", "the word of its own segment only", "heard before the words",
-			"the words after the look for members inside", "no look for members inside", "inside after the look for an abort",
-			"inside without a look for an abort"},
+		wrong: []string{"no words where a message says it", "the word of its own segment only",
+			"heard before the words", "the words after the look for members inside", "no look for members inside",
+			"inside after the look for an abort", "inside without a look for an abort"},
 		idle: []string{"told after the words"},
 	},
 	{

@@ -401,7 +401,8 @@ func directory(reused bool) func(wrong string) *model {
 				if wrong != "the key looked at once" && m.load(key) != laneKey {
 					return
 				}
-				m.claim(block == laneBlock || wrong == "the key looked at once", "the block of the lane is %d, want %d", block, laneBlock)
+				m.claim(block == laneBlock || wrong == "the key looked at once",
+					"the block of the lane is %d, want %d", block, laneBlock)
 				if block != 0 && m.load(first[block]) != 0 {
 					m.swap(first[block], 0)
 				}

@@ -142,8 +142,9 @@ type Receiver struct {
 }
 
 func newReceiver(b []byte, key Key, segment memory) *Receiver {
-	return &Receiver{key: key, bytes: b[ringAt:], segment: segment, wroteAt: word(b, wroteWord), endedAt: word(b, endedWord),
-		wantsAt: word(b, wantsWord), readAt: word(b, readWord), doneAt: word(b, doneWord)}
+	return &Receiver{key: key, bytes: b[ringAt:], segment: segment,
+		wroteAt: word(b, wroteWord), endedAt: word(b, endedWord), wantsAt: word(b, wantsWord),
+		readAt: word(b, readWord), doneAt: word(b, doneWord)}
 }
 
 // look notes what has come.
@@ -210,8 +211,8 @@ func (r *Receiver) Changed() bool {
 	return changed
 }
 
-// Done says that the receiver does not look at the ring any more. Nothing is called after it. The owner may have freed a
-// lonely ring already, and made another one in its memory: what the receiver of that one has said stays.
+// Done says that the receiver does not look at the ring any more. Nothing is called after it. The owner may have freed
+// a lonely ring already, and made another one in its memory: what the receiver of that one has said stays.
 func (r *Receiver) Done() {
 	for {
 		before := r.doneAt.Load()

@@ -153,8 +153,8 @@ func TestDeserted(t *testing.T) {
 	l.Close()
 }
 
-// TestEnterFails: a call whose context is done ends at once, and the turn with it. A lane that is busy or closed refuses
-// a turn.
+// TestEnterFails: a call whose context is done ends at once, and the turn with it. A lane that is busy or closed
+// refuses a turn.
 func TestEnterFails(t *testing.T) {
 	_, l, _ := loneNode(t, 0)
 	cause := errors.New("too late")
