@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
+	"gogcl.dev/gcl"
 	"gogcl.dev/tensor"
 )
 
@@ -12,6 +14,7 @@ type buffers struct {
 	src, dst []byte
 	dstAt    int
 	isNil    [2]bool // source, destination
+	opened   bool    // all is from gcl.Alloc
 }
 
 // garbage is byte i of what buffers hold before they are written: a value of the type.
@@ -22,8 +25,42 @@ func garbage(d tensor.DType, i int) byte {
 	return 0xa5
 }
 
+// alloced reports whether a rank has the buffers of operand t from gcl.Alloc: those of all ranks, of none or of some, by
+// the call.
+func (c *call) alloced(t, rank int) bool {
+	switch mix(c.id, 7) % 3 {
+	case 0:
+		return true
+	case 1:
+		return false
+	}
+	return mix(c.id, 8, uint64(t), uint64(rank))%2 == 0
+}
+
+// memory is n bytes, from gcl.Alloc or not.
+func memory(cm *gcl.Comm, n int, alloced bool) ([]byte, error) {
+	if alloced {
+		return gcl.Alloc[byte](cm, n)
+	}
+	raw, err := tensor.New(tensor.U8, n)
+	if err != nil {
+		return nil, err
+	}
+	return raw.Bytes(), nil
+}
+
+// free gives back what lay has from gcl.Alloc.
+func free(cm *gcl.Comm, bs []*buffers) (err error) {
+	for _, b := range bs {
+		if b.opened {
+			err = errors.Join(err, gcl.Free(cm, b.all))
+		}
+	}
+	return err
+}
+
 // lay makes the buffers of operand t. With inPlace the two lie in one place, as far as the collective has that.
-func (c *call) lay(t, rank int, inPlace bool, h uint64) *buffers {
+func (c *call) lay(cm *gcl.Comm, t, rank int, inPlace bool, h uint64) (*buffers, error) {
 	o := &c.opds[t]
 	es := size(o.dt)
 	src, dst, own := c.lengths(t, rank)
@@ -31,7 +68,7 @@ func (c *call) lay(t, rank int, inPlace bool, h uint64) *buffers {
 		inPlace = false
 	}
 	border := es * int(1+h%70)
-	b := &buffers{}
+	b := &buffers{opened: c.alloced(t, rank)}
 	rootSrc := c.k == scatter || c.k == scatterV || c.ex != nil && c.ex.base != nil && c.ex.base.k == scatter
 	hasSrc := !rootSrc || rank == c.root
 	rootDst := c.k == reduce || c.k == gather || c.k == gatherV
@@ -52,11 +89,10 @@ func (c *call) lay(t, rank int, inPlace bool, h uint64) *buffers {
 	if inPlace && (c.k == reduceScatter && (rank+1)*dst > src || c.k == allToAllV && !sameCounts(o, rank)) {
 		inPlace = false
 	}
-	raw, err := tensor.New(tensor.U8, 3*border+(src+dst)*es)
-	if err != nil {
-		panic(err)
+	var err error
+	if b.all, err = memory(cm, 3*border+(src+dst)*es, b.opened); err != nil {
+		return nil, err
 	}
-	b.all = raw.Bytes()
 	for i := range b.all {
 		b.all[i] = garbage(o.dt, i)
 	}
@@ -79,7 +115,7 @@ func (c *call) lay(t, rank int, inPlace bool, h uint64) *buffers {
 	if b.isNil[1] {
 		b.dst = nil
 	}
-	return b
+	return b, nil
 }
 
 // sameCounts reports whether a rank gets from each rank as much as it sends to it.

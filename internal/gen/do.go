@@ -78,7 +78,10 @@ func (c *call) do(ctx context.Context, cm *gcl.Comm, rank int) error {
 	bs := make([]*buffers, len(c.opds))
 	which := make([]int, len(c.opds))
 	for t := range c.opds {
-		bs[t] = c.lay(t, rank, in, r.Uint64())
+		var err error
+		if bs[t], err = c.lay(cm, t, rank, in, r.Uint64()); err != nil {
+			return err
+		}
 		which[t] = c.opds[t].shape
 		if !c.several {
 			which[t] = r.IntN(4)
@@ -136,7 +139,7 @@ func (c *call) do(ctx context.Context, cm *gcl.Comm, rank int) error {
 			}
 		}
 	}
-	return nil
+	return free(cm, bs)
 }
 
 // wrong is the error of a result that is not that of the oracle.

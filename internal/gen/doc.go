@@ -1,7 +1,7 @@
 // Gen runs random programs of collectives against an oracle of its own.
 //
 //	go run ./internal/gen [-seed N] [-progs N] [-t DURATION] [-n N]
-//	go run ./internal/gen -jobs N [-domains N] [-transport unix|tcp] [-mode job|jobdisagree] [-n N]
+//	go run ./internal/gen -jobs N [-domains N] [-transport tcp|unix|shm] [-mode job|jobdisagree] [-n N]
 //
 // A program is drawn from its seed, and a seed that failed replays: machine, groups, options, then steps, each a call
 // of a random collective, form, type and operator. The oracle is a second one beside internal/oracle: it works in
@@ -29,6 +29,9 @@
 //	unsaid    a job that ended without a line of its own
 //
 // The exit code is 1 if anything failed.
+//
+// Operands lie in memory from gcl.Alloc at all ranks of a call, at none or at some. So over shared memory calls have peer
+// memory in one part of the programs, and transport.ErrNotShared in the other.
 //
 // The order in which a program draws its random numbers is fixed: a change of it changes what each seed means. So do
 // changes of the lists that it draws from: methods, operators, types.

@@ -25,7 +25,7 @@ func job(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	base, err := gcl.Join(ctx, gcl.JoinConfig{}, options...)
+	base, err := gcl.Join(ctx, gcl.JoinConfig{Transport: s.transport}, options...)
 	if err != nil {
 		return 0, fmt.Errorf("join: %w", err)
 	}

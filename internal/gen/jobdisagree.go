@@ -16,7 +16,7 @@ const unharmed = "no error"
 // jobDisagree is one replica of a job in which one rank calls something else; then all close. Every replica must get
 // ErrMismatch, from the call or from Close.
 func jobDisagree(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
-	c, err := gcl.Join(ctx, gcl.JoinConfig{})
+	c, err := gcl.Join(ctx, gcl.JoinConfig{Transport: s.transport})
 	if err != nil {
 		return 0, fmt.Errorf("join: %w", err)
 	}

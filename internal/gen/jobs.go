@@ -25,6 +25,7 @@ func launch(ctx context.Context, w io.Writer, s *settings) (bad int, err error) 
 	if s.mode == "run" {
 		s.mode = "job"
 	}
+	s.transport = cmp.Or(s.transport, "tcp")
 	perJob := uint64(s.programs)
 	n := s.replicas
 	switch s.mode {

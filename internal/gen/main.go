@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.DurationVar(&s.hang, "hang", time.Minute, "what counts as a hang")
 	flags.IntVar(&s.domains, "domains", 1, "job, goroutines: link domains, so that there is Hybrid")
 	flags.IntVar(&s.jobs, "jobs", 0, "start so many jobs of processes, one after the other, with seeds that ascend")
-	flags.StringVar(&s.transport, "transport", "tcp", "jobs: unix, tcp or shm")
+	flags.StringVar(&s.transport, "transport", "", "job, jobdisagree: JoinConfig.Transport; with -jobs tcp if not given")
 	flags.StringVar(&s.only, "only", "", "disagree, jobdisagree: this kind of disagreement only")
 	flags.BoolVar(&s.detail, "detail", false, "list methods and forms, or the texts of disagreements")
 	flags.BoolVar(&s.verbose, "v", false, "disagree: print each scenario; jobs: print each job's output")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -24,12 +25,41 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
+// transports are those of a job of processes.
+func transports() []string {
+	if runtime.GOOS == "linux" {
+		return []string{"tcp", "shm"}
+	}
+	return []string{"tcp"}
+}
+
 // TestJob: so do those of a job of processes.
 func TestJob(t *testing.T) {
-	for rank, r := range jobtest.Start(t, 3, "-mode", "job", "-progs", "3", "-seed", "500").Wait() {
-		if r.Code != 0 {
-			t.Errorf("replica %d: exit code %d:\n%s%s", rank, r.Code, r.Stdout, r.Stderr)
+	for _, transport := range transports() {
+		job := jobtest.Start(t, 3, "-mode", "job", "-progs", "3", "-seed", "500", "-transport", transport)
+		for rank, r := range job.Wait() {
+			if r.Code != 0 {
+				t.Errorf("%s: replica %d: exit code %d:\n%s%s", transport, rank, r.Code, r.Stdout, r.Stderr)
+			}
 		}
+	}
+}
+
+// TestAlloced: the ranks of a call have all of their operands from gcl.Alloc, none, or some.
+func TestAlloced(t *testing.T) {
+	const ranks, ids = 4, 100
+	count := map[int]int{}
+	for id := range uint64(ids) {
+		c, n := newCall(id, ranks, false), 0
+		for rank := range ranks {
+			if c.alloced(0, rank) {
+				n++
+			}
+		}
+		count[n]++
+	}
+	if some := ids - count[0] - count[ranks]; count[0] < ids/5 || count[ranks] < ids/5 || some < ids/5 {
+		t.Errorf("calls by how many of %d ranks have memory from Alloc: %v", ranks, count)
 	}
 }
 
@@ -51,16 +81,19 @@ func TestDisagree(t *testing.T) {
 
 // TestJobDisagree: so does every process of a job: members that have sent their part, or have no part, hear by Close.
 func TestJobDisagree(t *testing.T) {
-	for _, args := range [][]string{
-		{"-seed", "59"}, // a scatter of another type, at a leaf
-		{"-seed", "7", "-only", "root"},
-		{"-seed", "7", "-only", "unequalparts"},
-		{"-seed", "7", "-only", "execute"},
-		{"-seed", "5153"}, // a barrier before what would be LOCAL, of which nothing is compared
+	for _, args := range []string{
+		"-seed 59", // a scatter of another type, at a leaf
+		"-seed 7 -only root",
+		"-seed 7 -only unequalparts",
+		"-seed 7 -only execute",
+		"-seed 5153", // a barrier before what would be LOCAL, of which nothing is compared
 	} {
-		for rank, r := range jobtest.Start(t, 5, append([]string{"-mode", "jobdisagree"}, args...)...).Wait() {
-			if r.Code != 0 || !strings.Contains(r.Stdout, "mismatch by ") {
-				t.Errorf("%v: replica %d: exit code %d:\n%s%s", args, rank, r.Code, r.Stdout, r.Stderr)
+		for _, transport := range transports() {
+			job := jobtest.Start(t, 5, strings.Fields("-mode jobdisagree -transport "+transport+" "+args)...)
+			for rank, r := range job.Wait() {
+				if r.Code != 0 || !strings.Contains(r.Stdout, "mismatch by ") {
+					t.Errorf("%s, %s: replica %d: exit code %d:\n%s%s", args, transport, rank, r.Code, r.Stdout, r.Stderr)
+				}
 			}
 		}
 	}
