@@ -86,12 +86,14 @@ func TestJobDisagree(t *testing.T) {
 		"-seed 7 -only root",
 		"-seed 7 -only unequalparts",
 		"-seed 7 -only execute",
+		"-seed 1122", // options of the odd rank refuse its schedule: it leaves
 		"-seed 5153", // a barrier before what would be LOCAL, of which nothing is compared
 	} {
 		for _, transport := range transports() {
 			job := jobtest.Start(t, 5, strings.Fields("-mode jobdisagree -transport "+transport+" "+args)...)
 			for rank, r := range job.Wait() {
-				if r.Code != 0 || !strings.Contains(r.Stdout, "mismatch by ") {
+				heard := strings.Contains(r.Stdout, "mismatch by ") || strings.Contains(r.Stdout, "it is right to say")
+				if r.Code != 0 || !heard {
 					t.Errorf("%s, %s: replica %d: exit code %d:\n%s%s", args, transport, rank, r.Code, r.Stdout, r.Stderr)
 				}
 			}
