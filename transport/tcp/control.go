@@ -41,6 +41,7 @@ type control struct {
 	queue    []byte    // not written yet
 	sum      uint32    // of all that has been queued
 	leaving  bool      // nothing will be added to queue
+	mute     bool      // nothing that is written arrives any more
 	broken   error     // why this replica has ended the connection, if it has
 	taken    uint64    // how many connections the peer has taken, by its last heartbeat
 	moved    time.Time // when a heartbeat said another number than the one before
@@ -146,7 +147,7 @@ func (c *control) neighbour() *neighbour {
 func (c *control) tell(message []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.leaving || c.broken != nil {
+	if c.leaving || c.mute || c.broken != nil {
 		return
 	}
 	if len(c.queue) > maxQueue {
@@ -248,9 +249,9 @@ func (c *control) write(conn net.Conn) {
 			return
 		}
 		if _, err := conn.Write(batch); err != nil {
-			// The reader finds out why. Nothing that is queued from now on arrives.
+			// The reader finds out why: it reads what has come before the end.
 			c.mu.Lock()
-			c.leaving = true
+			c.mute = true
 			c.mu.Unlock()
 			return
 		}

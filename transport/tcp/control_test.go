@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,6 +176,70 @@ func TestStoppedHearsWhy(t *testing.T) {
 		there.Close()
 		if err := <-closed; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// goneOn is the connection of a process that has been stopped, and goes on when the peer has ended: it cannot write, its
+// read deadline is over, and what the peer has written is there.
+type goneOn struct {
+	net.Conn
+	wrote    chan struct{} // closed by the first Write
+	deadline time.Time
+	come     *bytes.Reader
+	woken    bool
+}
+
+func (c *goneOn) Write([]byte) (int, error) {
+	close(c.wrote)
+	return 0, syscall.EPIPE
+}
+
+func (c *goneOn) Read(b []byte) (int, error) {
+	if !c.woken {
+		<-c.wrote
+		c.woken = true
+		time.Sleep(time.Until(c.deadline))
+	}
+	if !time.Now().Before(c.deadline) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.come.Read(b)
+}
+
+func (c *goneOn) SetReadDeadline(t time.Time) error { c.deadline = t; return nil }
+func (c *goneOn) Close() error                      { return nil }
+
+// TestStoppedReadsTheRest: a replica that goes on after a stop, and cannot write any more, reads why all the same.
+func TestStoppedReadsTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all [2]*mesh
+		for rank := range all {
+			m := quietMesh(rank, 2)
+			m.config.Silence = time.Second
+			m.controls[rank] = nil
+			m.ctx, m.cancel = context.WithCancel(context.Background())
+			node, _, err := stream.NewNode(stream.Config{Rank: rank, Size: 2, Host: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.node, all[rank] = node, m
+		}
+		all[1].node.Abort(errors.New("the other one's cause"))
+		c := all[0].controls[1]
+		here, _ := net.Pipe() // for its address
+		c.start(&goneOn{here, make(chan struct{}), time.Time{}, bytes.NewReader(all[1].controls[0].queue), false}, nil, nil)
+		c.tell(appendHeartbeat(nil, 0))
+		<-all[0].node.Done()
+		var aborted *transport.AbortError
+		if err := all[0].node.Err(); !errors.As(err, &aborted) || aborted.Replica != 1 ||
+			!strings.Contains(err.Error(), "the other one's cause") {
+			t.Errorf("%v, want the abort of replica 1", err)
+		}
+		// What is told from now on goes nowhere, and is not kept.
+		c.tell(appendHeartbeat(nil, 0))
+		if len(c.queue) > 0 {
+			t.Errorf("%d bytes are kept for a replica that reads nothing", len(c.queue))
 		}
 	})
 }
