@@ -2,16 +2,23 @@
 //
 //	go run ./internal/torture -runs 2000 -seed 1
 //	go run ./internal/torture -runs 1 -seed 1234 -v     run 1234 again, and say what it was
+//	go run ./internal/torture -runs 300 -transport shm  over shared memory
 //
 // Run k of a command has the seed -seed + k. The seed of a run decides on its plan:
 //
 //	processes    2 to 5, or -n
-//	transport    TCP or unix sockets
+//	transport    TCP or unix sockets, or -transport
 //	program      5 to 20 collectives: methods, operators, element types, lengths, roots, groups, several tensors at
 //	             once; on one to three connections (Dup), some of them at the same time; at the end a barrier
 //	event        one of the table below
 //	victim       the replica that it happens to
 //	moment       in which step of the program, and how many microseconds later
+//
+// Over shared memory it decides on more:
+//
+//	tensors      in memory of gcl.Alloc at all replicas of a step, at none or at some
+//	moment       of a signal (pause, kill, silence) also in an operator of the program, which the library calls for one
+//	             piece of the data, while the replica joins, and while it closes
 //
 // torture starts the processes, which are itself. Each replica compares every byte of every result with what package
 // oracle says. A run is right when all of its replicas end as the event demands, within 10 seconds:
@@ -30,13 +37,20 @@
 //	cancel     its context is cancelled                  the cause              gcl.ErrAborted with the cause
 //	error      the function of RunProcess returns one    its error              gcl.ErrAborted with the cause
 //	panic      the function of RunProcess panics         *gcl.PanicError        gcl.ErrAborted with the cause
+//	garbage      it writes garbage over headers,             any result, or an error with a type
+//	             directories, rings and seats
+//
+// Garbage is of shared memory only, and may hit what is on its way: a wrong result is right then, but no fault, no panic
+// and no hang. A replica that is gone before all have joined is named by the errors of joining.
 //
 // An error with a type is gcl.ErrAborted, gcl.ErrClosed or a *gcl.PeerError. Where the event comes too late to matter,
 // as after the last barrier, and where a connection is reset that nobody uses any more, right results are right too.
 // Before a victim has come to the last barrier nobody can have all results, but after a reset.
 //
-// A replica that ends by itself has no goroutine and no descriptor more than before. When a run is over no process of
-// it is left, no socket with its name, and no file.
+// After a silence the buffers of calls that have failed stay as they are, whatever the victim does when it goes on.
+//
+// A replica that ends by itself has no goroutine and no descriptor more than before, and no segment of shared memory.
+// When a run is over no process of it is left, no socket with its name, and no file.
 //
 // At the end torture prints how many runs ended in which way. After the first run that is wrong it starts no other,
 // says what was wrong, and how to repeat that run.

@@ -61,24 +61,30 @@ func (p *plan) judgeOne(r *process, come bool) string {
 		return "ends without a report"
 	case r.state != "exit status 0":
 		return "ends with " + r.state
-	case e.Wrong:
+	case e.Wrong && p.event != garbage:
 		return "has a wrong result"
 	case len(e.Left) > 0:
 		return "leaves " + strings.Join(e.Left, ", ")
 	case e.Error == "" && isVictim && (p.event == failed || p.event == panics):
 		return "returns nil"
-	case e.Error == "" && !come && !p.event.isHarmless() && p.event != reset:
+	case e.Error == "" && !come && !p.event.isHarmless() && p.event != reset && p.event != garbage:
 		return "has all results, although the victim has not come to the end"
 	case e.Error == "":
 		return ""
 	case p.event.isHarmless():
 		return "returns an error, although nothing has happened"
+	case p.event == garbage && e.Wrong: // it may hit what is on its way
+		return ""
+	case p.moment == joining && strings.Contains(e.Error, "join"): // it has not come
+		return unless(isVictim || names(e.Error, p.victim), fmt.Sprintf("an error that names replica %d", p.victim))
 	case !e.Own && !e.Panicked && !placed.MatchString(e.Error):
 		return "does not say in which call"
 	}
 	typed, cause := e.Aborted || e.Closed || e.Peer >= 0, strings.Contains(e.Error, causeOf(p.seed))
 	want := ""
 	switch ok := false; {
+	case p.event == garbage:
+		return unless(typed || e.Mismatch, "an error with a type")
 	case p.event == reset:
 		return unless(typed, "an error with a type")
 	case p.event == silence && isVictim: // the others have held it for lost, and none of them is
@@ -94,6 +100,11 @@ func (p *plan) judgeOne(r *process, come bool) string {
 		return unless(e.Cancelled, "the cause of its context")
 	}
 	return unless(e.Aborted && cause, "gcl.ErrAborted with the cause")
+}
+
+// names reports whether the text of an error names a replica.
+func names(text string, replica int) bool {
+	return regexp.MustCompile(fmt.Sprintf(`\breplicas? (\d+, )*%d\b`, replica)).MatchString(text)
 }
 
 // unless is what is wrong if an error is not as it should be.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -22,10 +23,14 @@ func main() {
 	command.Main("torture", run)
 }
 
+// networks are those of the flag -transport.
+var networks = []string{"", "tcp", "unix", "shm"}
+
 // settings are the command line of a run without the name of a mode.
 type settings struct {
 	runs, processes, jobs int
 	seed                  uint64
+	network               string // "": the seed decides
 	verbose               bool
 
 	corrupt func(p *plan) int // in tests: the step of which the victim spoils the result, or -1
@@ -48,6 +53,7 @@ func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.runs, "runs", 200, "number of `runs`")
 	flags.Uint64Var(&s.seed, "seed", 1, "`seed` of the first run")
 	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 5")
+	flags.StringVar(&s.network, "transport", "", "tcp, unix or shm; default: the seed decides, tcp or unix")
 	flags.IntVar(&s.jobs, "j", 2, "number of `runs` at a time")
 	flags.BoolVar(&s.verbose, "v", false, "print a line for each run")
 	var does strings.Builder
@@ -66,6 +72,8 @@ func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-runs %d, want 1 or more", s.runs)
 	case s.processes < 0 || s.processes == 1 || s.processes > 64:
 		err = fmt.Errorf("-n %d, want 2 to 64, or 0", s.processes)
+	case !slices.Contains(networks, s.network):
+		err = fmt.Errorf("-transport %s, want tcp, unix or shm", s.network)
 	case s.jobs < 1 || s.jobs > 64:
 		err = fmt.Errorf("-j %d, want 1 to 64", s.jobs)
 	}
@@ -105,6 +113,9 @@ func (s *settings) torture(ctx context.Context, stdout, stderr io.Writer) int {
 		if s.processes > 0 {
 			again += fmt.Sprintf(" -n %d", s.processes)
 		}
+		if s.network != "" {
+			again += " -transport " + s.network
+		}
 		fmt.Fprintf(stderr, "torture: %s\ntorture: to repeat this run: %s -v\n", t.firstText, again)
 		return command.Failed
 	case ctx.Err() != nil:
@@ -118,9 +129,9 @@ func (s *settings) torture(ctx context.Context, stdout, stderr io.Writer) int {
 
 // one carries out the run of a seed. The error is one of the operating system, or that the run was wrong.
 func (s *settings) one(ctx context.Context, t *tally, seed uint64, stdout io.Writer) error {
-	p := newPlan(seed, s.processes)
+	p := newPlan(seed, s.processes, s.network)
 	began := time.Now()
-	how, wrong, err := carryOut(ctx, &p, s.processes, s.corrupt(&p))
+	how, wrong, err := carryOut(ctx, &p, s.processes, s.network, s.corrupt(&p))
 	took := time.Since(began)
 	t.mu.Lock()
 	defer t.mu.Unlock()

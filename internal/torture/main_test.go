@@ -53,22 +53,32 @@ func TestTorture(t *testing.T) {
 	}
 }
 
-// TestEvents: each event at each kind of moment is right, by both transports.
+// TestEvents: each event at each kind of moment is right, over sockets and over shared memory.
 func TestEvents(t *testing.T) {
 	onLinux(t)
-	seen := map[event]int{}
-	most := 2
-	if testing.Short() {
-		most = 1
+	type kind struct {
+		event
+		moment
 	}
-	for seed := uint64(1 << 32); len(seen) < len(weights) || seen[silence] < 1; seed++ {
-		p := newPlan(seed, 3)
-		if seen[p.event] >= most {
-			continue
+	for network, kinds := range map[string]int{"": len(weights) - 1, "shm": len(weights) + 3*3} {
+		most := 2
+		if testing.Short() || network == "shm" {
+			most = 1
 		}
-		seen[p.event]++
-		if _, wrong, err := carryOut(t.Context(), &p, 3, -1); err != nil || wrong != "" {
-			t.Errorf("%v: %s, %v", &p, wrong, err)
+		seen := map[kind]int{}
+		for seed := uint64(1 << 32); len(seen) < kinds; seed++ {
+			p := newPlan(seed, 3, network)
+			k := kind{p.event, p.moment}
+			if seen[k] >= most {
+				continue
+			}
+			seen[k]++
+			if testing.Short() && p.moment > inPiece {
+				continue
+			}
+			if _, wrong, err := carryOut(t.Context(), &p, 3, network, -1); err != nil || wrong != "" {
+				t.Errorf("%v: %s, %v", &p, wrong, err)
+			}
 		}
 	}
 }
@@ -136,11 +146,34 @@ func TestJudge(t *testing.T) {
 		{failed, 1, true, "exit status 0", &report{Peer: -1, Own: true, Error: "x"}, ""},
 		{panics, 1, true, "exit status 0", &report{Peer: -1, Panicked: true, Error: "x"}, ""},
 		{panics, 0, false, "exit status 0", &report{Peer: -1, Wrong: true, Aborted: true, Error: late}, "wrong result"},
+		{garbage, 1, false, "exit status 0", &report{Peer: -1}, ""},
+		{garbage, 0, false, "exit status 0", &report{Peer: -1, Wrong: true, Error: "x"}, ""},
+		{garbage, 0, false, "exit status 0", &report{Peer: -1, Mismatch: true, Error: "barrier #3"}, ""},
+		{garbage, 0, false, "exit status 0", &report{Peer: -1, Error: "barrier #3"}, "with a type"},
+		{garbage, 0, false, "exit status 2", nil, "without a report"},
+		{garbage, 0, false, "exit status 0", &report{Peer: -1, Left: []string{"2 segments"}}, "leaves 2 segments"},
 	} {
 		p := plan{seed: seed, n: 3, victim: 1, event: x.event}
 		got := p.judgeOne(&process{rank: x.rank, report: x.report, state: x.state}, x.come)
 		if x.want == "" && got != "" || !strings.Contains(got, x.want) {
 			t.Errorf("%s, replica %d, %+v: %q, want %q", x.event, x.rank, x.report, got, x.want)
+		}
+	}
+}
+
+// TestJudgeJoining: who waits for one that does not come says for whom.
+func TestJudgeJoining(t *testing.T) {
+	p := plan{n: 14, victim: 1, event: kill, moment: joining}
+	for text, right := range map[string]bool{
+		"gcl: join: replica 1 has not come":          true,
+		"gcl: join: replicas 0, 1 have not come":     true,
+		"gcl: join: replica 13 has not come":         false,
+		"gcl: join: the time is over":                false,
+		"gcl: join: replicas 0, 12, 1: have not com": true,
+	} {
+		got := p.judgeOne(&process{state: "exit status 0", report: &report{Peer: -1, Error: text}}, false)
+		if right != (got == "") {
+			t.Errorf("%s: %q", text, got)
 		}
 	}
 }
@@ -163,19 +196,32 @@ func TestInterrupted(t *testing.T) {
 
 // TestPlans: a seed decides on everything.
 func TestPlans(t *testing.T) {
-	events := map[event]bool{}
+	for _, network := range networks {
+		testPlans(t, network)
+	}
+}
+
+func testPlans(t *testing.T, network string) {
+	events, want := map[event]bool{}, 0
+	for _, w := range weights {
+		if p := (&plan{transport: network}); p.weight(w.event) > 0 {
+			want++
+		}
+	}
 	for seed := range uint64(500) {
-		a, b := newPlan(seed, 0), newPlan(seed, 0)
+		a, b := newPlan(seed, 0, network), newPlan(seed, 0, network)
 		if a.String() != b.String() || a.listing() != b.listing() {
 			t.Fatalf("seed %d: %v\n%v", seed, &a, &b)
 		}
-		if a.n < 2 || a.n > 5 || a.victim >= a.n || a.at >= len(a.program) || !a.program[len(a.program)-1].barrier {
+		if a.n < 2 || a.n > 5 || a.victim >= a.n || a.at >= len(a.program) || !a.program[len(a.program)-1].barrier ||
+			network != "" && a.transport != network || a.transport != "shm" && a.moment != inStep ||
+			a.moment == inPiece && !a.program[a.at].own {
 			t.Fatalf("%v", &a)
 		}
 		events[a.event] = true
 	}
-	if len(events) != len(weights) {
-		t.Errorf("only %v", events)
+	if len(events) != want {
+		t.Errorf("network %q: %d events, want %d: %v", network, len(events), want, events)
 	}
 }
 
@@ -183,7 +229,8 @@ func TestPlans(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"-runs 0": "-runs 0, want 1 or more", "-n 1": "-n 1, want 2 to 64", "-j 0": "-j 0, want 1 to 64",
-		"more": "unexpected argument", "blame": "the launcher is missing", "blame -runs 0 x": "-runs 0, want 1 or more",
+		"-transport mpi": "-transport mpi, want tcp, unix or shm",
+		"more":           "unexpected argument", "blame": "the launcher is missing", "blame -runs 0 x": "-runs 0, want 1 or more",
 		"blame -j 0 x": "-j 0, want 1 to 64", "blame -signal 0 x": "-signal 0, want 1 to 31",
 		"blame -signal 32 x": "-signal 32, want 1 to 31", "blame -code 256 x": "-code 256, want 1 to 255",
 		"stand -n 1": "-n 1, want 2 to 64", "stand -load 1001": "-load 1001, want 0 to 1000",

@@ -32,22 +32,37 @@ const (
 	cancel  event = "cancel"
 	failed  event = "error"
 	panics  event = "panic"
+	garbage event = "garbage"
 )
 
-// weights says how often each event is chosen. Those that take a second are rare.
+// weights says how often each event is chosen, over sockets and over shared memory. Those that take a second are rare.
 var weights = []struct {
 	event
-	weight int
+	sockets, memory int
 }{
-	{nothing, 12}, {delay, 8}, {pause, 8}, {kill, 16}, {exit, 8}, {crash, 6}, {silence, 2}, {reset, 8}, {abort, 8},
-	{cancel, 8}, {failed, 8}, {panics, 8},
+	{nothing, 12, 6}, {delay, 8, 2}, {pause, 8, 8}, {kill, 16, 24}, {exit, 8, 4}, {crash, 6, 4}, {silence, 2, 12},
+	{reset, 8, 4}, {abort, 8, 6}, {cancel, 8, 4}, {failed, 8, 4}, {panics, 8, 4}, {garbage, 0, 18},
 }
+
+// moment is where in a program an event happens.
+type moment uint8
+
+// The moments. Over sockets all events happen in a step.
+const (
+	inStep  moment = iota // some time after the step has begun
+	inPiece               // in the operator of the step, which the library calls: others wait for that piece
+	joining               // some time after the replica has begun to join
+	closing               // some time after the last step has ended
+)
 
 // isDeath reports whether the victim's process ends without a word.
 func (e event) isDeath() bool { return e == kill || e == exit || e == crash }
 
 // isHarmless reports whether all results are to be right.
 func (e event) isHarmless() bool { return e == nothing || e == delay || e == pause }
+
+// isSignal reports whether the event is a signal that the victim's process gets: it may happen at any moment.
+func (e event) isSignal() bool { return e == kill || e == silence || e == pause }
 
 // silenceTime is JoinConfig.Silence in a run with the event silence.
 const silenceTime = time.Second
@@ -65,8 +80,10 @@ type plan struct {
 
 	event  event
 	victim int
+	moment moment
 	at     int           // step of the program
-	after  time.Duration // that the step has begun
+	calls  int           // of the operator that go well, in a step with an event in it
+	after  time.Duration // that the moment has begun
 	length time.Duration // of a delay or a pause
 }
 
@@ -82,10 +99,14 @@ type step struct {
 	group      commgroup.Group
 	options    gcl.Options
 	elements   []int // by tensor: of a rank's shard or block where the collective has those, else of the whole
+
+	alloced []bool // by replica: its tensors are from gcl.Alloc
+	own     bool   // the operator is one of torture's own, in which an event happens
 }
 
-// newPlan makes the plan of a seed. n is the number of processes; 0: the seed decides.
-func newPlan(seed uint64, n int) plan {
+// newPlan makes the plan of a seed. n is the number of processes, and network what they go by; 0 and "": the seed
+// decides, by sockets.
+func newPlan(seed uint64, n int, network string) plan {
 	r := rand.New(rand.NewPCG(seed, 14))
 	p := plan{seed: seed, n: 2 + r.IntN(4), transport: "unix", lanes: 1 + r.IntN(lanes)}
 	if r.IntN(2) == 0 {
@@ -93,6 +114,9 @@ func newPlan(seed uint64, n int) plan {
 	}
 	if n > 0 {
 		p.n = n
+	}
+	if network != "" {
+		p.transport = network
 	}
 	groups := []commgroup.Group{{}, {}}
 	for size := 2; size < p.n; size++ {
@@ -112,11 +136,11 @@ func newPlan(seed uint64, n int) plan {
 	p.program = append(p.program, step{barrier: true})
 	total := 0
 	for _, w := range weights {
-		total += w.weight
+		total += p.weight(w.event)
 	}
 	pick := r.IntN(total)
 	for _, w := range weights {
-		if pick -= w.weight; pick < 0 {
+		if pick -= p.weight(w.event); pick < 0 {
 			p.event = w.event
 			break
 		}
@@ -127,8 +151,69 @@ func newPlan(seed uint64, n int) plan {
 		p.after = 0
 	}
 	p.length = time.Duration(1+r.IntN(100)) * time.Millisecond
+	if p.transport == "shm" {
+		p.overMemory(r)
+	}
 	return p
 }
+
+// weight is how often an event is chosen.
+func (p *plan) weight(e event) int {
+	for _, w := range weights {
+		switch {
+		case w.event != e:
+		case p.transport == "shm":
+			return w.memory
+		default:
+			return w.sockets
+		}
+	}
+	return 0
+}
+
+// overMemory decides on what is of shared memory only: which tensors others reach, and moments that are hard to meet.
+func (p *plan) overMemory(r *rand.Rand) {
+	for k := range p.program {
+		s := &p.program[k]
+		s.alloced = make([]bool, p.n)
+		how := r.IntN(3)
+		for replica := range s.alloced {
+			s.alloced[replica] = how == 0 || how == 1 && r.IntN(2) == 0
+		}
+		if !s.barrier && r.IntN(8) == 0 {
+			s.elements[0] = largeElements
+		}
+	}
+	if !p.event.isSignal() {
+		return
+	}
+	switch r.IntN(8) {
+	case 0:
+		p.moment, p.after = joining, time.Duration(r.IntN(20_000))*time.Microsecond
+	case 1:
+		p.moment, p.at = closing, len(p.program)-1
+	case 2, 3, 4:
+		for range 100 {
+			s := &p.program[r.IntN(len(p.program))]
+			if s.barrier || !s.collective.Contract().Combines || s.operator != gcl.Add || ownOperators[s.dtype] == nil {
+				continue
+			}
+			for k := range p.program {
+				if &p.program[k] == s {
+					p.at = k
+				}
+			}
+			p.moment, p.calls, s.own, s.elements[0] = inPiece, r.IntN(20), true, largeElements
+			if r.IntN(4) > 0 { // the replicas work on each other's memory, not on messages
+				s.alloced, s.options = slices.Repeat([]bool{true}, p.n), gcl.Options{}
+			}
+			break
+		}
+	}
+}
+
+// largeElements is a length at which an operator works on many pieces.
+const largeElements = 500_009
 
 // dealt are random groups of any sizes.
 func dealt(r *rand.Rand, n int) commgroup.Group {
@@ -203,6 +288,12 @@ func (s *step) String() string {
 		if s.options.Reproducible {
 			text += ", reproducible"
 		}
+		if s.own {
+			text += ", by an operator of its own"
+		}
+		if slices.Contains(s.alloced, true) {
+			text += fmt.Sprintf(", memory of Alloc %v", s.alloced)
+		}
 	}
 	text += fmt.Sprintf(", group %v, connection %d", s.group, s.lane)
 	if s.together {
@@ -216,7 +307,9 @@ func (p *plan) String() string {
 	text := fmt.Sprintf("seed %d: %d processes by %s, %d collectives on %d connections: %s", p.seed, p.n, p.transport,
 		len(p.program), p.lanes, p.event)
 	if p.event != nothing {
-		text += fmt.Sprintf(" at replica %d in step %d after %v", p.victim, p.at, p.after)
+		where := [...]string{fmt.Sprint("in step ", p.at), fmt.Sprintf("in call %d of the operator of step %d", p.calls,
+			p.at), "while joining", "while closing"}[p.moment]
+		text += fmt.Sprintf(" at replica %d %s after %v", p.victim, where, p.after)
 	}
 	return text
 }

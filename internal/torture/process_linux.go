@@ -81,6 +81,36 @@ func resetOne(seed uint64) {
 	unix.Shutdown(fd, unix.SHUT_RDWR)
 }
 
+// openMemory opens this process's own memory: what is written to where nothing is mapped is an error, and no fault.
+func openMemory() (*os.File, error) { return os.OpenFile("/proc/self/mem", os.O_RDWR, 0) }
+
+// segments lists where the segments of shared memory begin that this process has mapped: its own and those of others.
+func segments() (out []int64) {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	for line := range strings.Lines(string(maps)) {
+		fields := strings.Fields(line) // 7f0000000000-7f1000000000 rw-s 00000000 00:01 1234 /memfd:gogcl (deleted)
+		if len(fields) < 6 || fields[5] != "/memfd:gogcl" || strings.Trim(fields[2], "0") != "" {
+			continue
+		}
+		from, _, _ := strings.Cut(fields[0], "-")
+		if at, err := strconv.ParseInt(from, 16, 64); err == nil {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// sharedFiles lists the files in /dev/shm that have the library's name.
+func sharedFiles() (out []string) {
+	entries, _ := os.ReadDir("/dev/shm") // there may be none
+	for _, e := range entries {
+		if strings.Contains(e.Name(), "gogcl") {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
 // children lists the processes that a process has started, by the rank in their environment. Those without one are left
 // out.
 func children(parent int) (out []child, err error) {

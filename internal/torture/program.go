@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/oracle"
@@ -66,21 +69,35 @@ func (s *step) run(ctx context.Context, c *gcl.Comm, number int, corrupt bool) e
 	if s.barrier {
 		return c.Barrier(ctx)
 	}
+	op := s.operator
+	if s.own {
+		op = must(gcl.ParseOperator(ownOperatorName(s.dtype)))
+	}
 	var dsts, srcs, wants []*tensor.Tensor
 	for k, elements := range s.elements {
 		dst, src, want := s.operand(c.Rank(), c.Size(), number+7*k, elements)
+		if len(s.alloced) > 0 && s.alloced[c.Replica()] {
+			for _, t := range []**tensor.Tensor{&dst, &src} {
+				moved, err := inAlloc(c, *t)
+				if err != nil {
+					return err
+				}
+				*t = moved
+			}
+		}
 		dsts, srcs, wants = append(dsts, dst), append(srcs, src), append(wants, want)
 	}
 	if len(dsts) == 1 {
-		err = c.Do(ctx, s.collective, dsts[0], srcs[0], s.operator, s.root)
+		err = c.Do(ctx, s.collective, dsts[0], srcs[0], op, s.root)
 	} else {
-		b := c.Batch(s.collective, s.operator, s.root)
+		b := c.Batch(s.collective, op, s.root)
 		for k := range dsts {
 			b.AppendTensor(dsts[k], srcs[k])
 		}
 		err = b.Run(ctx)
 	}
 	if err != nil {
+		kept.add(append(dsts, srcs...))
 		return err
 	}
 	for k := range dsts {
@@ -94,7 +111,91 @@ func (s *step) run(ctx context.Context, c *gcl.Comm, number int, corrupt bool) e
 			return &wrongError{err}
 		}
 	}
+	if len(s.alloced) > 0 && s.alloced[c.Replica()] {
+		return free(c, append(dsts, srcs...))
+	}
 	return nil
+}
+
+// kept is the tensors of calls that have failed.
+var kept keeping
+
+// keeping is tensors, and what was in them. A call that has returned leaves its buffers alone, at other replicas too.
+type keeping struct {
+	mu   sync.Mutex // guards what follows
+	now  [][]byte
+	then [][]byte
+}
+
+func (k *keeping) add(tensors []*tensor.Tensor) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, t := range tensors {
+		if t != nil {
+			k.now, k.then = append(k.now, t.Bytes()), append(k.then, bytes.Clone(t.Bytes()))
+		}
+	}
+}
+
+// changed counts the tensors that are not what they were.
+func (k *keeping) changed() (n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, b := range k.now {
+		if !bytes.Equal(b, k.then[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// inAlloc returns a copy of a tensor in memory of gcl.Alloc. There is none of nil, or of nothing.
+func inAlloc(c *gcl.Comm, t *tensor.Tensor) (*tensor.Tensor, error) {
+	if t == nil || len(t.Bytes()) == 0 {
+		return t, nil
+	}
+	b, err := gcl.Alloc[byte](c, len(t.Bytes()))
+	if err != nil {
+		return nil, err
+	}
+	copy(b, t.Bytes())
+	return tensor.View(t.DType(), t.Shape(), b)
+}
+
+// free gives back the memory of inAlloc.
+func free(c *gcl.Comm, tensors []*tensor.Tensor) (err error) {
+	for _, t := range tensors {
+		if t != nil && len(t.Bytes()) > 0 {
+			err = errors.Join(err, gcl.Free(c, t.Bytes()))
+		}
+	}
+	return err
+}
+
+// inOperator is called in each call of an operator of torture's own, if there is one.
+var inOperator atomic.Pointer[func()]
+
+// ownOperators makes torture's own operators, by element type: those of ADD.
+var ownOperators = map[tensor.DType]func() error{
+	tensor.F32: makeOwn[float32], tensor.I64: makeOwn[int64], tensor.U8: makeOwn[uint8],
+}
+
+func ownOperatorName(d tensor.DType) string { return fmt.Sprintf("torture_%v", d) }
+
+// makeOwn makes the operator of a type.
+func makeOwn[T interface {
+	tensor.Element
+	~float32 | ~int64 | ~uint8
+}]() error {
+	_, err := gcl.NewOperator(ownOperatorName(tensor.DTypeOf[T]()), func(dst, a, b []T) {
+		if f := inOperator.Load(); f != nil {
+			(*f)()
+		}
+		for i := range dst {
+			dst[i] = a[i] + b[i]
+		}
+	})
+	return err
 }
 
 // operand makes a tensor's input and destination at a rank, and the result that it must have; nil where there is none.

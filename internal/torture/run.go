@@ -18,6 +18,8 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	rank   int
+	stdin  io.Closer
+	out    chan struct{} // closed when its program has ended, or its process
 	ended  chan struct{}
 	stderr tail
 
@@ -49,11 +51,14 @@ func start(ctx context.Context, o order, dir string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, self), rank: o.Rank, ended: make(chan struct{}), begun: -1}
+	p := &process{cmd: exec.CommandContext(ctx, self), rank: o.Rank, out: make(chan struct{}), ended: make(chan struct{}), begun: -1}
 	p.cmd.Dir, p.cmd.SysProcAttr = dir, attributes()
 	p.cmd.Env = append(os.Environ(), orderVariable+"="+string(text), "TMPDIR="+dir, "GCL_OPTIONS=", "GOMAXPROCS=2",
 		"GOTRACEBACK=all")
 	p.cmd.Stderr = &p.stderr
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -66,8 +71,12 @@ func start(ctx context.Context, o order, dir string) (*process, error) {
 
 // follow reads what a replica writes until it ends, on a goroutine of its own.
 func (p *process) follow(out io.Reader) error {
+	var once sync.Once
+	isOut := func() { once.Do(func() { close(p.out) }) }
 	newPlanLine := func(line string) {
 		switch {
+		case strings.HasPrefix(line, outLine):
+			isOut()
 		case strings.HasPrefix(line, atLine):
 			if k, err := strconv.Atoi(strings.TrimSpace(line[len(atLine):])); err == nil {
 				p.mu.Lock()
@@ -83,6 +92,7 @@ func (p *process) follow(out io.Reader) error {
 	}
 	go func() {
 		defer close(p.ended)
+		defer isOut()
 		lines := bufio.NewScanner(out)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
@@ -103,7 +113,8 @@ func (p *process) reached() int {
 
 // carryOut starts the processes of a plan and waits for them. It returns how the run ended, and what is wrong with
 // that, or "". The error is that of ctx, or of the operating system.
-func carryOut(ctx context.Context, p *plan, processes, corrupt int) (how ending, wrong string, err error) {
+func carryOut(ctx context.Context, p *plan, processes int, network string, corrupt int) (how ending, wrong string,
+	err error) {
 	dir, err := os.MkdirTemp("", "torture-")
 	if err != nil {
 		return 0, "", err
@@ -120,7 +131,7 @@ func carryOut(ctx context.Context, p *plan, processes, corrupt int) (how ending,
 		}
 	}()
 	for rank := range p.n {
-		o := order{Seed: p.seed, Processes: processes, Rank: rank, Where: "unix:" + name, Corrupt: -1}
+		o := order{Seed: p.seed, Processes: processes, Network: network, Rank: rank, Where: "unix:" + name, Corrupt: -1}
 		if rank == p.victim {
 			o.Corrupt = corrupt
 		}
@@ -144,6 +155,9 @@ func carryOut(ctx context.Context, p *plan, processes, corrupt int) (how ending,
 	if left, err := os.ReadDir(dir); wrong == "" && err == nil && len(left) > 0 {
 		wrong = fmt.Sprintf("files are left: %v", left)
 	}
+	if left := sharedFiles(); wrong == "" && len(left) > 0 {
+		wrong = fmt.Sprintf("files are left in /dev/shm: %v", left)
+	}
 	if wrong != "" {
 		wrong += "\n" + p.describe(all)
 	}
@@ -154,12 +168,12 @@ func carryOut(ctx context.Context, p *plan, processes, corrupt int) (how ending,
 // write their goroutines, kills them, and says so.
 func (p *plan) wait(ctx context.Context, all []*process) (late string) {
 	victim := all[p.victim]
-	others := make(chan struct{}) // closed when all but the victim have ended
+	others := make(chan struct{}) // closed when the programs of all but the victim have ended
 	go func() {
 		defer close(others)
 		for _, r := range all {
 			if r != victim {
-				<-r.ended
+				<-r.out
 			}
 		}
 	}()
@@ -168,6 +182,10 @@ func (p *plan) wait(ctx context.Context, all []*process) (late string) {
 		defer close(done)
 		<-others
 		<-victim.ended
+		for _, r := range all { // they look once more at what they have
+			r.stdin.Close()
+			<-r.ended
+		}
 	}()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
