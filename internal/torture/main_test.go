@@ -7,12 +7,16 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/methods/schedule"
 )
 
 // TestMain is also the replicas of the tests' runs.
@@ -80,6 +84,24 @@ func TestEvents(t *testing.T) {
 				t.Errorf("%v: %s, %v", &p, wrong, err)
 			}
 		}
+	}
+}
+
+// TestStoppedInside: a replica that is stopped while it works on the memory of others, and goes on after they have given
+// it up, writes into none of their buffers.
+func TestStoppedInside(t *testing.T) {
+	onLinux(t)
+	for seed := uint64(1); ; seed++ {
+		p := newPlan(seed, 3, "shm")
+		s := &p.program[p.at]
+		if p.event != silence || p.moment != inPiece || p.calls > 2 || s.collective != schedule.AllReduce ||
+			s.group != (commgroup.Group{}) || slices.Contains(s.alloced, false) || s.options != (gcl.Options{}) {
+			continue
+		}
+		if how, wrong, err := carryOut(t.Context(), &p, 3, "shm", -1); err != nil || wrong != "" {
+			t.Errorf("%v: %v: %s, %v", &p, how, wrong, err)
+		}
+		break
 	}
 }
 

@@ -180,7 +180,7 @@ func (p *plan) overMemory(r *rand.Rand) {
 		for replica := range s.alloced {
 			s.alloced[replica] = how == 0 || how == 1 && r.IntN(2) == 0
 		}
-		if !s.barrier && r.IntN(8) == 0 {
+		if !s.barrier && r.IntN(12) == 0 {
 			s.elements[0] = largeElements
 		}
 	}
@@ -213,7 +213,7 @@ func (p *plan) overMemory(r *rand.Rand) {
 }
 
 // largeElements is a length at which an operator works on many pieces.
-const largeElements = 500_009
+const largeElements = 200_003
 
 // dealt are random groups of any sizes.
 func dealt(r *rand.Rand, n int) commgroup.Group {
