@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -102,9 +104,18 @@ func (p *plan) judgeOne(r *process, come bool) string {
 	return unless(e.Aborted && cause, "gcl.ErrAborted with the cause")
 }
 
+// replicasNamed finds where the text of an error names replicas: replica 3, replicas 1, 3, replicas [1 3].
+var replicasNamed = regexp.MustCompile(`\breplicas? \[?\d+(,? \d+)*`)
+
 // names reports whether the text of an error names a replica.
 func names(text string, replica int) bool {
-	return regexp.MustCompile(fmt.Sprintf(`\breplicas? (\d+, )*%d\b`, replica)).MatchString(text)
+	for _, found := range replicasNamed.FindAllString(text, -1) {
+		numbers := strings.FieldsFunc(found, func(r rune) bool { return r < '0' || r > '9' })
+		if slices.Contains(numbers, strconv.Itoa(replica)) {
+			return true
+		}
+	}
+	return false
 }
 
 // unless is what is wrong if an error is not as it should be.

@@ -191,7 +191,7 @@ func TestJudgeJoining(t *testing.T) {
 		"gcl: join: replicas 0, 1 have not come":     true,
 		"gcl: join: replica 13 has not come":         false,
 		"gcl: join: the time is over":                false,
-		"gcl: join: replicas 0, 12, 1: have not com": true,
+		"gcl: join: replicas [0 12 1] have not come": true,
 	} {
 		got := p.judgeOne(&process{state: "exit status 0", report: &report{Peer: -1, Error: text}}, false)
 		if right != (got == "") {
