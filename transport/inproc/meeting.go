@@ -31,7 +31,7 @@ type visit struct {
 	given  []int    // the members as the caller gave them
 	spins  int      // how often to look before parking, and
 	yields int      // how often to let others run
-	_      [40]byte // four lines in all
+	_      [48]byte // five lines in all
 }
 
 var errCrash = errors.New("a Combiner or a Worker panicked or ended its goroutine")

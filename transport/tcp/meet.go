@@ -288,6 +288,20 @@ func (e *nearby) Unheard() error {
 	return nil
 }
 
+// Check implements stream.Boards: this replica's memory, its seats, and what the others have written for the meeting
+// that it waits at. What is wrong with a seat only its member can tell: the others wait for it.
+func (e *nearby) Check() error {
+	if err := e.mesh.shm.own.Check(); err != nil {
+		return err
+	}
+	for _, v := range e.visits {
+		if err := v.Visit.Check(v == e.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // A seat block begins with what the member has laid open: the lengths of the lists, then offset and length of each
 // buffer. The Place follows.
 const (
@@ -412,14 +426,6 @@ func (v *visit) Wait() error {
 func (v *visit) Awaits(replica int) bool {
 	place := slices.Index(v.Members, replica)
 	return place >= 0 && !v.Present(place)
-}
-
-// Check implements stream.Awaited: this replica's memory and what the others have written for the meeting.
-func (v *visit) Check() error {
-	if err := v.e.mesh.shm.own.Check(); err != nil {
-		return err
-	}
-	return v.Visit.Check()
 }
 
 // silentAbort is how long the word why is waited for where another replica has said in shared memory that it aborts.

@@ -58,6 +58,7 @@ func (v *Visit) Broadcast(root int, buf []byte) error {
 		copy(buf, v.board(root, number, len(buf)))
 	}
 	notice.call = *v.call
+	v.told = number
 	notice.number.Store(number)
 	v.host.Proclaim()
 	return nil

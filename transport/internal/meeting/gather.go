@@ -40,7 +40,7 @@ func (v *Visit) Gather(mine []byte, size int, c transport.Combiner) (all [][]byt
 	if err := v.announce(c, true); err != nil {
 		return nil, nil, err
 	}
-	if c != nil && !v.spread && v.hall.combines[turn] {
+	if c != nil && !v.spread && v.combines {
 		return nil, v.hall.combined[turn][:size], nil
 	}
 	return v.all, nil, nil

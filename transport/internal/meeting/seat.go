@@ -1,6 +1,7 @@
 package meeting
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -67,22 +68,50 @@ func (s *Seat) at(number uint64) *notice { return &s.queue[number%queueLength] }
 
 // Hall is what all members write.
 type Hall struct {
-	count atomic.Int32 // who has arrived at the barrier in progress
-	_     [60]byte
-	done  atomic.Uint64 // the barriers that are complete
+	count atomic.Uint64 // arrivals, at all barriers at which members count
 	_     [56]byte
-	next  atomic.Int64 // of a Share: the piece that nobody has taken
+	done  atomic.Uint64 // the number of the last of these that is complete
 	_     [56]byte
-	left  atomic.Int64 // of a Share: how many pieces are not done
+	next  atomic.Int64 // of a Share: its base, and the piece that nobody has taken
+	_     [56]byte
+	left  atomic.Int64 // of a Share: its base, and how many pieces are not done
 	_     [56]byte
 
 	// By operation, in turn; written by the last to arrive before it says that the barrier is complete.
-	combines [2]bool // whether there is a result for all
-	spreads  [2]bool // what becomes of Visit.nextSpread
-	hides    [2]bool // what becomes of Visit.hidden
-	_        [58]byte
+	decided  [2]atomic.Uint64 // a decision
+	_        [48]byte
 	combined [2][SmallLimit]byte
 }
+
+// decision is the number of a barrier with what the last to arrive there has found out for all behind it: whether there
+// is a result of a Combiner, and what becomes of Visit.nextSpread and Visit.hidden.
+func decision(number uint64, combines, spreads, hides bool) uint64 {
+	number <<= decisionBits
+	if combines {
+		number |= combinesBit
+	}
+	if spreads {
+		number |= spreadsBit
+	}
+	if hides {
+		number |= hidesBit
+	}
+	return number
+}
+
+const (
+	combinesBit = 1 << iota
+	spreadsBit
+	hidesBit
+	decisionBits = iota
+)
+
+// maxPieces is how many pieces a Share of one round has at most. The bits above are for the number of the operation: it
+// tells Hall.next and Hall.left from what has been written over them.
+const maxPieces = math.MaxInt >> (23 * (math.MaxUint >> 63))
+
+// baseOf is what Hall.next and Hall.left count from in an operation. It is not 0.
+func baseOf(operation uint64) int64 { return int64(operation%(1<<22)+1) << 40 }
 
 // Place is what a member shares where each member's part of a table is a piece of memory of its own: zeros at first.
 // The hall of a table is that of its first member.

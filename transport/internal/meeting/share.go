@@ -15,6 +15,9 @@ func CheckRounds(members []int, rounds []int, w transport.Worker) error {
 		switch {
 		case pieces < 0:
 			return &transport.ArgumentError{Reason: fmt.Sprintf("Share of %d pieces in round %d", pieces, t)}
+		case pieces > maxPieces:
+			return &transport.ArgumentError{Reason: fmt.Sprintf("Share of %d pieces in round %d, at most %d", pieces, t,
+				int64(maxPieces))}
 		case len(rounds) > 1 && pieces > len(members):
 			return &transport.ArgumentError{Reason: fmt.Sprintf("Share of %d pieces in round %d of %d, by %d "+
 				"members: want at most one for each", pieces, t, len(rounds), len(members))}
@@ -34,6 +37,7 @@ func (v *Visit) Share(mine transport.Memory, rounds []int, w transport.Worker) e
 		v.pieces = rounds[0]
 	}
 	v.operations++
+	v.base = baseOf(v.operations)
 	err := v.announce(nil, v.host.Show(mine))
 	switch {
 	case err != nil:
@@ -114,12 +118,12 @@ func (v *Visit) workApart(w transport.Worker) error {
 // they may have left long ago.
 func (v *Visit) workTogether(w transport.Worker) error {
 	for entered := false; ; {
-		i := int(v.hall.next.Add(1) - 1)
-		if i >= v.pieces {
-			break
-		}
-		if i < 0 {
+		i := v.hall.next.Add(1) - 1 - v.base
+		if i < 0 || i >= int64(v.pieces+len(v.seats)) { // each takes at most one that is not there
 			return v.host.Fail(errOverwritten)
+		}
+		if i >= int64(v.pieces) {
+			break
 		}
 		if !entered {
 			if err := v.enter(); err != nil {
@@ -127,11 +131,14 @@ func (v *Visit) workTogether(w transport.Worker) error {
 			}
 			entered = true
 		}
-		w.Piece(v.views, 0, i)
+		w.Piece(v.views, 0, int(i))
 		if err := v.host.Interruption(); err != nil { // the piece may have ended early: it does not count as done
 			return v.host.Fail(err)
 		}
-		if v.hall.left.Add(-1) == 0 {
+		switch left := v.hall.left.Add(-1) - v.base; {
+		case left < 0 || left >= int64(v.pieces):
+			return v.host.Fail(errOverwritten)
+		case left == 0:
 			v.own.inside.Store(false)
 			v.host.Ring()
 			return nil

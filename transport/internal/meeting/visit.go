@@ -73,9 +73,18 @@ type Visit struct {
 	operations uint64 // how many times it has shared or gathered
 	broadcasts uint64 // how many times it has broadcast
 	history    uint64 // of their roots
+
+	// What the member has written last, and seen: see Check.
+	stamps  [2]uint64 // by operation, in turn
+	arrived uint64    // Seat.synced
+	told    uint64    // the last broadcast in its queue
+	seen    uint64    // Hall.done
+
 	awaited    uint64 // taking, catching: the broadcast
 	from       int    // taking: the place
 	pieces     int    // of a Share of one round
+	base       int64  // of Hall.next and Hall.left in the operation in progress
+	counted    uint64 // how many barriers it has been at at which members count
 	views      []transport.Memory
 	all        [][]byte
 	stage      stage
@@ -84,6 +93,7 @@ type Visit struct {
 	spread     bool // in the operation in progress all look for themselves
 	nextSpread bool // in the next operation they do; the same at all members
 	viewed     bool // views hold the members' memory
+	combines   bool // in the operation in progress there is a result of a Combiner for all
 }
 
 // Init makes v the view of the member at a place.
@@ -144,29 +154,59 @@ func (v *Visit) announce(c transport.Combiner, open bool) error {
 	n := &v.own.notices[turn]
 	n.call = *v.call
 	v.spread = v.nextSpread
-	n.number.Store(stamp(v.number, v.host.Crowded(), !open))
+	v.stamps[turn] = stamp(v.number, v.host.Crowded(), !open)
+	n.number.Store(v.stamps[turn])
 	if v.spread {
 		return v.meetSpread()
 	}
 	h := v.hall
-	if int(h.count.Add(1)) < len(v.seats) {
-		if err := v.host.Wait(); err != nil {
-			return err
+	last, err := v.count()
+	if err != nil {
+		return err
+	}
+	if !last {
+		found := h.decided[turn].Load()
+		if found>>decisionBits != v.number {
+			return v.host.Fail(errOverwritten)
 		}
-		v.nextSpread, v.hidden = h.spreads[turn], h.hides[turn]
+		v.combines, v.nextSpread, v.hidden = found&combinesBit != 0, found&spreadsBit != 0, found&hidesBit != 0
 		return nil
 	}
 	if err := v.compare(); err != nil {
 		return err
 	}
-	h.spreads[turn], h.hides[turn] = v.nextSpread, v.hidden
-	if h.combines[turn] = c != nil; c != nil {
+	if v.combines = c != nil; v.combines {
 		c.Combine(h.combined[turn][:len(v.all[0])], v.all)
 	}
-	h.next.Store(0)
-	h.left.Store(int64(v.pieces))
+	h.decided[turn].Store(decision(v.number, v.combines, v.nextSpread, v.hidden))
+	h.next.Store(v.base)
+	h.left.Store(v.base + int64(v.pieces))
 	v.release()
 	return nil
+}
+
+// count arrives at a barrier at which members count, and reports whether the member is the last, who ends it. The
+// others have waited for its end.
+func (v *Visit) count() (last bool, err error) {
+	v.counted++
+	count := v.hall.count.Add(1)
+	switch {
+	case !v.counts(count):
+		return false, v.host.Fail(errOverwritten)
+	case count == v.counted*uint64(len(v.seats)):
+		return true, nil
+	}
+	if err := v.host.Wait(); err != nil {
+		return false, err
+	}
+	v.seen = v.number
+	return false, nil
+}
+
+// counts reports whether so many may have arrived while this member is at a barrier at which members count.
+func (v *Visit) counts(count uint64) bool {
+	n := uint64(len(v.seats))
+	return count > (v.counted-1)*n && count <= v.counted*n
 }
 
 // synchronise is any other barrier.
@@ -178,23 +218,24 @@ func (v *Visit) synchronise() error {
 	if v.spread {
 		return v.meetSpread()
 	}
-	if int(v.hall.count.Add(1)) < len(v.seats) {
-		return v.host.Wait()
+	last, err := v.count()
+	if last {
+		v.release()
 	}
-	v.release()
-	return nil
+	return err
 }
 
 // Arrive says that the member is at the next barrier after the first of an operation, and does not wait.
 func (v *Visit) Arrive() {
 	v.stage = syncing
 	v.number++
+	v.arrived = v.number
 	v.own.synced.Store(v.number)
 }
 
 // release gives the word that all have arrived.
 func (v *Visit) release() {
-	v.hall.count.Store(0)
+	v.seen = v.number
 	v.hall.done.Store(v.number)
 	v.host.Ring()
 }
@@ -254,7 +295,7 @@ func (v *Visit) Present(place int) bool {
 	case v.stage == catching:
 		return place == v.Place || s.at(v.awaited).number.Load() == v.awaited
 	case v.stage == sharing:
-		return v.hall.left.Load() == 0 || !s.inside.Load() // those inside have a piece, or look for one
+		return v.hall.left.Load() == v.base || !s.inside.Load() // those inside have a piece, or look for one
 	}
 	return true // assembling
 }
@@ -265,7 +306,7 @@ func (v *Visit) Met() bool {
 	case v.stage == taking:
 		return v.Present(v.from)
 	case v.stage == sharing:
-		return v.hall.left.Load() == 0
+		return v.hall.left.Load() == v.base
 	case !v.spread && (v.stage == announcing || v.stage == syncing):
 		return v.hall.done.Load() == v.number
 	}

@@ -85,11 +85,6 @@ func (l *Lane) await(w Awaited) error {
 		if err := l.survey(); err != nil {
 			return err
 		}
-		if l.pause.parks > 0 {
-			if err := w.Check(); err != nil {
-				return l.fail(nil, err)
-			}
-		}
 		l.park(time.Now(), -1)
 	}
 }

@@ -29,15 +29,12 @@ func (a *attendant) Park(time.Duration) {
 
 // wished is an Awaited that a test meets.
 type wished struct {
-	met    bool
-	of     []int // replicas
-	wrong  error
-	checks int
+	met bool
+	of  []int // replicas
 }
 
 func (w *wished) Met() bool         { return w.met }
 func (w *wished) Awaits(r int) bool { return slices.Contains(w.of, r) }
-func (w *wished) Check() error      { w.checks++; return w.wrong }
 
 // awaiting is a lane of replica 0 of 3 in a call that Enter has begun among all.
 func awaiting(t *testing.T) (*Node, *Lane, *attendant) {
@@ -54,28 +51,22 @@ func awaiting(t *testing.T) (*Node, *Lane, *attendant) {
 	return n, l, a
 }
 
-// TestAwait: a wait ends when it is met, when there is an abort, when Check says that it will never end, and when a
-// replica has left for which it waits.
+// TestAwait: a wait ends when it is met, when there is an abort, and when a replica has left for which it waits.
 func TestAwait(t *testing.T) {
-	wrong, cause := errors.New("it will never end"), errors.New("gives up")
+	cause := errors.New("gives up")
 	leave := func(t *testing.T, n *Node, r int) {
 		if err := n.Handle(r, leftMessage(0)); err != nil {
 			t.Error(err)
 		}
 	}
 	for name, test := range map[string]struct {
-		w     wished
-		parks func(t *testing.T, n *Node, w *wished, k int)
-		parked,
-		checks int
-		good func(error) bool
+		w      wished
+		parks  func(t *testing.T, n *Node, w *wished, k int)
+		parked int
+		good   func(error) bool
 	}{
-		"met":       {w: wished{met: true, wrong: wrong}},
-		"met later": {parks: func(_ *testing.T, _ *Node, w *wished, k int) { w.met = k == 3 }, parked: 3, checks: 2},
-		"wrong": {
-			w: wished{wrong: wrong}, parked: 1, checks: 1,
-			good: func(err error) bool { return errors.Is(err, wrong) },
-		},
+		"met":       {w: wished{met: true}},
+		"met later": {parks: func(_ *testing.T, _ *Node, w *wished, k int) { w.met = k == 3 }, parked: 3},
 		"an abort": {
 			parks: func(_ *testing.T, n *Node, _ *wished, k int) { n.Abort(cause) }, parked: 1,
 			good: func(err error) bool { return errors.Is(err, cause) },
@@ -95,7 +86,7 @@ func TestAwait(t *testing.T) {
 					leave(t, n, 1)
 				}
 				w.met = k == 2
-			}, parked: 2, checks: 1,
+			}, parked: 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +102,8 @@ func TestAwait(t *testing.T) {
 			if (err != nil) != (n.Err() != nil) {
 				t.Errorf("the wait ends with %v, the node with %v", err, n.Err())
 			}
-			if a.count != test.parked || w.checks != test.checks {
-				t.Errorf("%d parks and %d checks, want %d and %d", a.count, w.checks, test.parked, test.checks)
+			if a.count != test.parked {
+				t.Errorf("%d parks, want %d", a.count, test.parked)
 			}
 			if len(a.goals) != 2 || a.goals[0] != Awaited(&w) || a.goals[1] != nil || l.goal != nil {
 				t.Errorf("the Parker attends %v, the lane %v", a.goals, l.goal)

@@ -195,7 +195,6 @@ func (h hearing) Met() bool { return h.Heard() }
 func (h hearing) Awaits(int) bool { return true }
 
 // Check implements Awaited. Nobody asks.
-func (h hearing) Check() error { return nil }
 
 // part tells the others that this replica leaves the lane, or all lanes, and gives back what the lane has.
 func (l *Lane) part(whole bool) {

@@ -171,6 +171,11 @@ func (l *Lane) survey() error {
 	if err := l.follow(); err != nil && (l.goal == nil || !l.goal.Met()) {
 		return l.fail(nil, err)
 	}
+	if l.pause.noticed && l.boards != nil {
+		if err := l.boards.Check(); err != nil && (l.goal == nil || !l.goal.Met()) { // who has met goes on
+			return l.fail(nil, err)
+		}
+	}
 	return nil
 }
 

@@ -91,9 +91,6 @@ type Awaited interface {
 
 	// Awaits reports whether the wait is for a replica.
 	Awaits(replica int) bool
-
-	// Check is asked where a wait has turned out to be long. The error says that it will never end.
-	Check() error
 }
 
 // Attendant is a Parker that looks at what a call waits for once more before it sleeps.
@@ -118,4 +115,8 @@ type Boards interface {
 	// wrong with the rest, or nil.
 	Heard() bool
 	Unheard() error
+
+	// Check is asked where a wait has turned out to be long, whatever it is for. The error says that what replicas tell
+	// each other has been overwritten: this wait may never end, or that of another one for this one.
+	Check() error
 }
