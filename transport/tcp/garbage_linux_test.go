@@ -19,21 +19,26 @@ import (
 	"gogcl.dev/transport"
 )
 
-var garbageSeeds = flag.Int("garbage", 0, "how many seeds TestGarbage tries of all values everywhere; 0: one of some")
+var garbageSeeds = flag.Int("garbage", 0, "how many seeds TestGarbage tries of each value in each place; 0: one of some")
 
-// openedBytes returns n bytes that e can lay open, until the end of the test.
-func openedBytes(t testing.TB, e transport.Endpoint, n int) []byte {
-	t.Helper()
+// openBytesOf returns at least n bytes that e can lay open.
+func openBytesOf(e transport.Endpoint, n int) ([]byte, error) {
 	page := os.Getpagesize()
 	n = (n + page - 1) / page * page
 	all := make([]byte, n+page)
 	first := -int(uintptr(unsafe.Pointer(unsafe.SliceData(all)))) & (page - 1)
 	b := all[first : first+n : first+n]
-	o := e.(transport.Opener)
-	if err := o.OpenPages(b); err != nil {
+	return b, e.(transport.Opener).OpenPages(b)
+}
+
+// openedBytes are those of openBytesOf until the end of the test.
+func openedBytes(t testing.TB, e transport.Endpoint, n int) []byte {
+	t.Helper()
+	b, err := openBytesOf(e, n)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { o.ShutPages(b) })
+	t.Cleanup(func() { e.(transport.Opener).ShutPages(b) })
 	return b
 }
 
@@ -54,6 +59,7 @@ type garbageTarget struct {
 	seat bool // at is from the Place of the member, else from the segment
 	data bool // results may be wrong: what is overwritten is what the members send
 	news bool // each round is in a group of its own, and lanes come and go
+	run  int  // how many words are written one after the other, at most; 0: 1
 	at   func(r *rand.Rand) int
 }
 
@@ -63,7 +69,7 @@ func words(from, n int) func(r *rand.Rand) int {
 }
 
 var garbageTargets = []garbageTarget{
-	{name: "directory", news: true, at: words(4096, 512<<10/8)},
+	{name: "directory", news: true, run: 8 << 10, at: words(4096, 512<<10/8-8<<10)},
 	{name: "header", at: words(0, 6)},
 	{name: "aborted", at: words(1024, 1)},
 	{name: "lists", seat: true, at: words(-openBytes, 2+2*3)},
@@ -150,7 +156,7 @@ func (a *adding) Piece(all []transport.Memory, round, i int) {
 
 // garbageRounds is how many rounds a replica of TestGarbage makes, and writingFrom in which the writing begins.
 const (
-	garbageRounds = 60
+	garbageRounds = 40
 	writingFrom   = 8
 )
 
@@ -161,7 +167,8 @@ const garbageSize = 3000
 var errWrong = errors.New("a wrong result")
 
 // garbageRound makes one call of each kind. The results are to be right unless loose.
-func garbageRound(ctx context.Context, e *nearby, k int, group uint64, seq func() uint64, room []byte, loose bool) error {
+func garbageRound(ctx context.Context, e *nearby, k int, group uint64, seq func() uint64, room []byte,
+	loose bool) error {
 	me, n := e.Rank(), e.Size()
 	members := []int{0, 1, 2}
 	call := func() transport.Call { return transport.Call{Group: group, Seq: seq()} }
@@ -285,7 +292,7 @@ func testGarbage(t *testing.T, target garbageTarget, value func(*rand.Rand) uint
 	for i, e := range eps {
 		rooms[i] = openedBytes(t, e, 3*garbageSize)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var working, writing sync.WaitGroup
 	var over atomic.Bool
@@ -318,10 +325,11 @@ func testGarbage(t *testing.T, target garbageTarget, value func(*rand.Rand) uint
 					writing.Go(func() {
 						for more := true; more && !over.Load(); more = again {
 							at := from + target.at(r)
-							for range 1 + r.IntN(4) {
-								word := (*atomic.Uint64)(unsafe.Pointer(&memory[at]))
+							for k := range 1 + r.IntN(max(target.run, 1)) {
+								word := (*atomic.Uint64)(unsafe.Pointer(&memory[at+8*k]))
 								word.Store(value(r))
 							}
+							time.Sleep(100 * time.Microsecond) // the replicas want the processors
 						}
 					})
 				}

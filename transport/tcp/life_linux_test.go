@@ -350,15 +350,16 @@ func TestCloseWhileDialling(t *testing.T) {
 
 func init() { child = runReplica }
 
-// replicaConfig is what a process of TestLostProcess is told.
+// replicaConfig is what a process of TestLostProcess or TestFaults is told.
 type replicaConfig struct {
 	Rank, Size int
 	Network    Network
 	Silence    time.Duration
+	Fault      *fault // nil: TestLostProcess
 }
 
 // runReplica is a process of TestLostProcess: it reads a replicaConfig, says its address, reads those of all, and
-// carries out rounds until one fails.
+// carries out rounds until one fails. One of TestFaults goes on by runFault.
 func runReplica() {
 	var c replicaConfig
 	in := bufio.NewReader(os.Stdin)
@@ -366,7 +367,12 @@ func runReplica() {
 	if err := json.Unmarshal(line, &c); err != nil {
 		panic(err)
 	}
-	l, err := Listen(Config{Rank: c.Rank, Size: c.Size, Network: c.Network, Silence: c.Silence, Crowded: true})
+	config := Config{Rank: c.Rank, Size: c.Size, Network: c.Network, Silence: c.Silence, Crowded: true}
+	if c.Fault != nil {
+		c.Fault.in, c.Fault.me = in, c.Rank
+		config.meets = c.Fault.meets
+	}
+	l, err := Listen(config)
 	if err != nil {
 		panic(err)
 	}
@@ -375,6 +381,10 @@ func runReplica() {
 	line, _ = in.ReadBytes('\n')
 	if err := json.Unmarshal(line, &addresses); err != nil {
 		panic(err)
+	}
+	if c.Fault != nil {
+		c.Fault.run(l, addresses)
+		return
 	}
 	e, err := l.Connect(context.Background(), addresses)
 	if err != nil {
@@ -414,12 +424,17 @@ func TestLostProcess(t *testing.T) {
 	}
 }
 
-func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim int) {
-	const n = 3
-	silence := 2 * time.Second
-	var children [n]*exec.Cmd
-	var ins [n]io.Writer
-	var outs [n]*bufio.Reader
+// replicas are processes that are each told a replicaConfig.
+type replicas struct {
+	children []*exec.Cmd
+	ins      []io.Writer
+	outs     []*bufio.Reader
+}
+
+// startReplicas starts processes and tells them the addresses of all. They end with the test.
+func startReplicas(t *testing.T, n int, config func(rank int) replicaConfig) *replicas {
+	t.Helper()
+	children, ins, outs := make([]*exec.Cmd, n), make([]io.Writer, n), make([]*bufio.Reader, n)
 	addresses := make([]Address, n)
 	for i := range n {
 		children[i] = exec.Command(os.Args[0])
@@ -437,9 +452,11 @@ func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim i
 		if err := children[i].Start(); err != nil {
 			t.Fatal(err)
 		}
-		defer children[i].Wait()
-		defer children[i].Process.Kill()
-		json.NewEncoder(in).Encode(replicaConfig{i, n, network, silence})
+		t.Cleanup(func() {
+			children[i].Process.Kill()
+			children[i].Wait()
+		})
+		json.NewEncoder(in).Encode(config(i))
 		line, _ := outs[i].ReadBytes('\n')
 		if err := json.Unmarshal(line, &addresses[i]); err != nil {
 			t.Fatal(err)
@@ -448,6 +465,16 @@ func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim i
 	for i := range n {
 		json.NewEncoder(ins[i]).Encode(addresses)
 	}
+	return &replicas{children, ins, outs}
+}
+
+func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim int) {
+	const n = 3
+	silence := 2 * time.Second
+	all := startReplicas(t, n, func(i int) replicaConfig {
+		return replicaConfig{Rank: i, Size: n, Network: network, Silence: silence}
+	})
+	children, outs := all.children, all.outs
 	for i := range n {
 		if line, err := outs[i].ReadString('\n'); line != "running\n" {
 			t.Fatalf("replica %d: %q, %v", i, line, err)
