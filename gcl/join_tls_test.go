@@ -72,17 +72,23 @@ func TestJoinLinks(t *testing.T) {
 	}
 }
 
-// TestJoinTLSErrors: a configuration that would let strangers in is refused before anybody is waited for.
+// TestJoinTLSErrors: a configuration that would let strangers in is refused, or one that TLS does not go
+// with, before anybody is waited for.
 func TestJoinTLSErrors(t *testing.T) {
 	good := certificates.New(t).Config()
 	for want, change := range map[string]func(c *tls.Config){
 		"has no certificate": func(c *tls.Config) { c.Certificates = nil },
 		"below 1.3":          func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 },
 		"no RootCAs":         func(c *tls.Config) { c.RootCAs, c.ClientCAs = nil, nil },
+		`network "shm" with TLS: memory is not encrypted`: nil,
 	} {
 		cfg := job(t, 2)
 		cfg.TLS, cfg.Timeout = good.Clone(), time.Minute
-		change(cfg.TLS)
+		if change != nil {
+			change(cfg.TLS)
+		} else {
+			cfg.Transport = "shm"
+		}
 		if _, err := gcl.Join(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
