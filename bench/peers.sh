@@ -4,12 +4,13 @@ set -euo pipefail
 help() {
 	cat <<'END'
 bench/peers.sh [-n REPLICAS] [-c COLLECTIVE,...] [-s SIZE,...] [-t SECONDS] [-r ROUNDS] [-m METHOD] [-i IMPLEMENTATION] [-p oop|ip]
-               [-transport inproc|tcp] [-batch] [-sync] [-clean] [-b COUNT] [-o FILE] [-f FILE]
+               [-transport inproc|shm|tcp] [-batch] [-sync] [-clean] [-b COUNT] [-o FILE] [-f FILE]
 bench/peers.sh -transport mpi [-n REPLICAS] [-c COLLECTIVE,...] [-s SIZE,...] [-t SECONDS] [-r ROUNDS] [-m METHOD] [-i IMPLEMENTATION]
                [-p oop|ip] [-batch] [-sync] [-clean] [-o FILE] [-mpi openmpi|mpich] [-l SETTINGS] [-bind core|none] [-many COUNTxSIZE,...]
 
 Compares gclperf with the best tuned Open MPI on shared memory, float32 ADD, and with the floor: pinned C threads in one address space, one for
-each replica or, if there are fewer, one for each core. With -transport tcp the floor is C processes that send and receive the bytes of a
+each replica or, if there are fewer, one for each core. With -transport shm ours are processes that share memory, in which their buffers are
+(gcl.Alloc); Open MPI and the floor are the same. With -transport tcp the floor is C processes that send and receive the bytes of a
 collective over the same sockets, and no more.
 With -transport mpi ours goes over MPI itself, and is compared with the collectives of that MPI called from C; see below.
 A second table of each collective has, for ours and for MPI, the time of a call after every replica has rewritten its input (dirty) beside that of
@@ -28,7 +29,7 @@ About two minutes for -n 2 on two cores that have nothing else to do; more for 8
   -m  method of ours                                                                                        (auto)
   -i  implementation of ours                                                                                (Auto)
   -p  out of place or in place; a broadcast is always in place, as MPI's is                                 (oop)
-  -transport  inproc: ours as goroutines, Open MPI over shared memory. tcp: ours as processes, once over TCP and once over unix sockets,
+  -transport  inproc: ours as goroutines, Open MPI over shared memory. shm: ours as processes, Open MPI over shared memory. tcp: ours as processes, once over TCP and once over unix sockets,
       Open MPI over TCP. mpi: ours over MPI, and MPI from C                                                (inproc)
   -batch  ours by a gcl.Batch, put together before, as a persistent collective of MPI is; else by single calls, as Open MPI's are always
   -sync   each clean call by itself after a barrier, as the dirty ones
@@ -63,9 +64,11 @@ floor is that of one all-reduce of all the bytes. Sizes and times: bytes of one 
   -many  COUNTxSIZE[,SIZE...]: several tensors in one call; none: without. Only if allreduce is among the collectives   (64x16K)
 -b and -f are for the other transports.
 
+With -transport shm and tcp mpirun binds two ranks to a core each, and more than two to none; our processes are never bound. With -transport shm
+GCL_OPTIONS='{"sharedAlloc":false}' has ours in memory that is not shared: their bytes go by messages, through rings in shared memory.
+
 With -transport tcp it is the fastest of TCP with huge pages and without, and for an all-reduce of each of its six algorithms with them.
-Each round measures ours over TCP, ours over unix sockets, and Open MPI, one after the other. mpirun binds two ranks to a core each, and
-more than two to none; our processes are never bound.
+Each round measures ours over TCP, ours over unix sockets, and Open MPI, one after the other.
 
 How many cores other processes kept busy during each run is noted: the time of all processors in /proc/stat that was neither idle nor our
 children's, by the time of the run. What the hypervisor took (steal) counts as others'. A core or more makes the run worth little.
@@ -113,13 +116,13 @@ modes=$usual
 [[ $rounds =~ ^[0-9]+$ && $rounds -ge 1 ]] || fail "-r $rounds, want 1 or more"
 [[ $secs =~ ^[0-9]*\.?[0-9]+$ ]] || fail "-t $secs, want seconds, such as 0.02"
 case $transport in
-inproc) ours=(inproc) configs=(shm+thp ucx+thp) tuned=shm+thp ;;
+inproc | shm) ours=("$transport") configs=(shm+thp ucx+thp) tuned=shm+thp ;;
 tcp) ours=(tcp unix) configs=(tcp tcp+thp) tuned=tcp+thp ;;
 mpi)
 	ours=() configs=()
 	[ -z "$best" ] || fail "-b $best: with -transport mpi there is one way to run MPI, by -l"
 	;;
-*) fail "-transport $transport cannot be compared; there are inproc, tcp and mpi" ;;
+*) fail "-transport $transport cannot be compared; there are inproc, shm, tcp and mpi" ;;
 esac
 : "${best:=2}"
 [[ $best =~ ^[0-9]+$ && $best -ge 1 ]] || fail "-b $best, want 1 or more"
@@ -143,7 +146,7 @@ else
 	done
 	library=openmpi
 fi
-[ -z "$floor" ] || [ "$transport" = inproc ] || fail "-f $floor: gclperf takes the floor of -transport inproc only"
+[ -z "$floor" ] || [ "$transport" = inproc ] || fail "-f $floor: gclperf takes a floor with -transport inproc only"
 [ "$place" = oop ] || [ "$place" = ip ] || fail "-p $place, want oop or ip"
 IFS=, read -ra collective <<<"$collectives"
 for c in "${collective[@]}"; do
@@ -202,7 +205,7 @@ fi
 tick=$(getconf CLK_TCK)
 if [ "$cores" -ge 2 ]; then
 	gcc -O2 -pthread -o "$work/ppmon" "$here/peers/ppmon.c"
-	if [ "$transport" = inproc ] && [[ $n =~ ^(2|4|8)$ ]] && grep -qw avx512f /proc/cpuinfo; then
+	if [[ $transport = inproc || $transport = shm ]] && [[ $n =~ ^(2|4|8)$ ]] && grep -qw avx512f /proc/cpuinfo; then
 		gcc -O3 -march=native -pthread -o "$work/arlimit" "$here/peers/arlimit.c"
 	fi
 fi
@@ -339,10 +342,14 @@ keep() { sed "s/^/$1,$2,$3,/" >>"$raw"; }
 
 version=$("mpirun.$library" --version | sed -n 's/^mpirun.* //p; s/^ *Version: *//p')
 echo "# gclperf${batch:+ $batch}${sync:+ $sync}${dirty:+ $dirty} against $name $version, $n replicas on $cores cores, $(uname -m), $(date -u +%Y-%m-%dT%H:%MZ), load $(cut -d' ' -f1 /proc/loadavg)"
-if [ "$transport" = tcp ]; then
-	if [ "$n" -le 2 ]; then bound="each of its ranks to a core"; else bound="its ranks to no core"; fi
+if [ "$n" -le 2 ]; then bound="each of its ranks to a core"; else bound="its ranks to no core"; fi
+case $transport in
+shm) echo "# ours as processes over memory that they share, Open MPI over shared memory; mpirun binds $bound, ours are bound to none" ;;
+tcp)
 	echo "# ours over TCP and over unix sockets, Open MPI over TCP (pml ob1, btl tcp,self), all on loopback; mpirun binds $bound, ours are bound to none"
-fi
+	;;
+esac
+[ -z "${GCL_OPTIONS-}" ] || echo "# GCL_OPTIONS=$GCL_OPTIONS"
 
 # With -transport mpi there is one way to run MPI, and no choice to make.
 if [ "$transport" = mpi ]; then

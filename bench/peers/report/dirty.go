@@ -77,7 +77,7 @@ func writeDirty(b *strings.Builder, names []string, ours int, rows []dirtyRow) {
 func (t *table) rewritten(b *strings.Builder) {
 	var names []string
 	for _, name := range t.transports {
-		if t.inProcess() {
+		if t.inMemory() {
 			name = "ours"
 		}
 		names = append(names, name)

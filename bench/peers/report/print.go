@@ -15,7 +15,7 @@ func writeTables(w io.Writer, n int, tables []table) error {
 	var sockets []table
 	for _, t := range tables {
 		fmt.Fprintf(&b, "# %s, %d replicas, medians of rounds%s\n", t.collective, n, t.rounds())
-		if !t.inProcess() {
+		if !t.inMemory() {
 			t.writeSockets(&b)
 			sockets = append(sockets, t)
 			continue
@@ -54,10 +54,12 @@ func writeTables(w io.Writer, n int, tables []table) error {
 	return err
 }
 
-// inProcess reports whether ours were goroutines of one process.
-func (t *table) inProcess() bool { return len(t.transports) == 1 && t.transports[0] == "inproc" }
+// inMemory reports whether ours shared memory, as goroutines or as processes. Their floor is that of threads.
+func (t *table) inMemory() bool {
+	return len(t.transports) == 1 && floorOf(t.transports[0]) == memoryFloor
+}
 
-// writeSockets prints the rows of replicas as processes, which have several transports. The floor of each is what its
+// writeSockets prints the rows of replicas over sockets, of which there are several kinds. The floor of each is what its
 // sockets alone can do.
 func (t *table) writeSockets(b *strings.Builder) {
 	fmt.Fprintf(b, "# %10s", "size")

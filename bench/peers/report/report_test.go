@@ -55,6 +55,19 @@ func TestTables(t *testing.T) {
 	golden(t, "choice.txt", got)
 }
 
+// TestSharedMemory: processes that share memory have the tables of goroutines, and their floor.
+func TestSharedMemory(t *testing.T) {
+	raw, err := os.ReadFile("testdata/raw.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	goroutines, err1 := report(t, string(raw), "-n", "2")
+	processes, err2 := report(t, strings.ReplaceAll(string(raw), ",inproc,", ",shm,"), "-n", "2")
+	if goroutines != processes || err1 != nil || err2 != nil || !strings.Contains(processes, "ours/floor") {
+		t.Errorf("%v, %v, processes:\n%s\nwant\n%s", err1, err2, processes, goroutines)
+	}
+}
+
 // TestSockets summarizes two of our transports, which have no floor.
 func TestSockets(t *testing.T) {
 	compareGolden(t, "sockets_raw.csv", "sockets")

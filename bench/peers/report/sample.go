@@ -16,11 +16,22 @@ type sample struct {
 	latency    float64 // nanoseconds, 0: not known
 	collective string  // gclperf's name
 	bytes      int
-	// config is how a peer ran: shm+thp, shm+thp:a3. Of ours and of the floor it is the transport. Over MPI it is the
-	// method of ours, and else nonblocking, blocking or floor.
+	// config is how a peer ran: shm+thp, shm+thp:a3. Of ours it is the transport, and of the floor memoryFloor or the
+	// kind of socket. Over MPI it is the method of ours, and else nonblocking, blocking or floor.
 	config string
 	micro  float64 // of calls on the same inputs again and again, 0: not in the line
 	dirty  float64 // of calls before each of which all inputs were rewritten, 0: not in the line
+}
+
+// memoryFloor is the config of the floor of threads in one address space.
+const memoryFloor = "memory"
+
+// floorOf is the config of the floor of a transport of ours.
+func floorOf(transport string) string {
+	if transport == "inproc" || transport == "shm" {
+		return memoryFloor
+	}
+	return transport
 }
 
 // read reads the raw file of a measurement with n replicas.
@@ -79,7 +90,7 @@ func parse(f []string, n int) (s sample, err error) {
 			s.collective = "broadcast"
 		}
 	case s.who == "floor" && len(f) == 10:
-		s.collective, s.config, replicas, size, micro = "allreduce", "inproc", f[1], f[2], f[6]
+		s.collective, s.config, replicas, size, micro = "allreduce", memoryFloor, f[1], f[2], f[6]
 	case s.who == "floor" && len(f) == 5:
 		s.config, replicas, s.collective, size, micro = f[0], f[1], f[2], f[3], f[4]
 	default:

@@ -94,7 +94,7 @@ func tableOf(collective string, all []sample) table {
 func rowOf(size int, transports []string, mine []sample) row {
 	r := row{bytes: size}
 	clean, dirty := newTimes(), newTimes()
-	floors := map[string]map[int]float64{} // by transport and round, the best of the ways to store
+	floors := map[string]map[int]float64{} // by config and round, the best of the ways to store
 	for _, s := range mine {
 		switch {
 		case s.bytes != size:
@@ -113,7 +113,7 @@ func rowOf(size int, transports []string, mine []sample) row {
 	for _, t := range transports {
 		r.ours = append(r.ours, median(clean.ours[t]))
 		r.dirty = append(r.dirty, median(dirty.ours[t]))
-		r.floor = append(r.floor, medianOf(floors[t]))
+		r.floor = append(r.floor, medianOf(floors[floorOf(t)]))
 	}
 	r.peer, r.config = clean.bestPeer()
 	r.peerDirty, r.dirtyConfig = dirty.bestPeer()
