@@ -3,7 +3,7 @@
 set -euo pipefail
 help() {
 	cat <<'END'
-bench/busy.sh [-n REPLICAS,...] [-l LOOPS,...] [-s SIZE,...] [-r ROUNDS] [-t SECONDS] [-base GCLPERF]
+bench/busy.sh [-n REPLICAS,...] [-l LOOPS,...] [-s SIZE,...] [-r ROUNDS] [-t SECONDS] [-transport inproc|shm|unix] [-base GCLPERF]
 
 Times all-reduces (gclperf, float32 ADD, out of place) and a training (examples/rts) on a machine on which other processes want processors: it starts the
 busy loops itself, one process each, and ends them. Prints tables in Markdown: medians over rounds, microseconds, and samples a second.
@@ -13,10 +13,12 @@ busy loops itself, one process each, and ends them. Prints tables in Markdown: m
   -s     bytes of a replica's buffer                                       (8,1K,64K,1M)
   -r     rounds; each measures every way of communicating in turn          (5)
   -t     how long each point is timed, in seconds                          (0.05)
+  -transport  inproc: replicas are goroutines. shm, unix: they are processes, over memory that they share or unix sockets; those of the
+         training are started by gclrun                                   (inproc)
   -base  instead of all that, compare with an older gclperf, without loops: a round runs the new one once and the old one twice, in another order each time.
          new/old is the median of the ratios of a round; old/old is between which ratios eight of ten old pairs lie, which is what noise is
 
-worst is Syncful or Auto, whichever is slower, by the better of Syncless and Syncful. The defaults take some five minutes. Nothing else should run meanwhile.
+worst is Syncful or Auto, whichever is slower, by the better of Syncless and Syncful. Over unix sockets Syncful is messages with barriers. The defaults take some five minutes. Nothing else should run meanwhile.
 END
 }
 fail() {
@@ -24,15 +26,15 @@ fail() {
 	exit 2
 }
 
-replicas=2,3,4,8 loops=0,1,2 sizes=8,1K,64K,1M rounds=5 secs=0.05 base=''
+replicas=2,3,4,8 loops=0,1,2 sizes=8,1K,64K,1M rounds=5 secs=0.05 transport=inproc base=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | -help | --help) help && exit ;;
-	-n | -l | -s | -r | -t | -base) [ $# -gt 1 ] || fail "$1 needs a value" ;;
+	-n | -l | -s | -r | -t | -transport | -base) [ $# -gt 1 ] || fail "$1 needs a value" ;;
 	*) fail "unknown argument $1; -h explains" ;;
 	esac
 	case $1 in
-	-n) replicas=$2 ;; -l) loops=$2 ;; -s) sizes=$2 ;; -r) rounds=$2 ;; -t) secs=$2 ;; -base) base=$2 ;;
+	-n) replicas=$2 ;; -l) loops=$2 ;; -s) sizes=$2 ;; -r) rounds=$2 ;; -t) secs=$2 ;; -transport) transport=$2 ;; -base) base=$2 ;;
 	esac
 	shift 2
 done
@@ -40,6 +42,7 @@ done
 [[ $loops =~ ^[0-9](,[0-9])*$ ]] || fail "-l $loops, want numbers of busy loops, 9 at most, such as 0,1"
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || fail "-r $rounds, want 1 or more"
 [[ $secs =~ ^[0-9]*\.?[0-9]+$ ]] || fail "-t $secs, want seconds, such as 0.05"
+case $transport in inproc | shm | unix) ;; *) fail "-transport $transport, want inproc, shm or unix" ;; esac
 [ -z "$base" ] || [ -x "$base" ] || fail "-base $base: not a program"
 [ -z "$base" ] || base=$(realpath "$base")
 IFS=, read -ra replica <<<"$replicas"
@@ -55,7 +58,9 @@ stop_loops() {
 }
 trap 'stop_loops; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-go build -o "$work" ./cmd/gclperf ./examples/rts
+go build -o "$work" ./cmd/gclperf ./cmd/gclrun ./examples/rts
+train=("$work/rts")
+if [ "$transport" != inproc ]; then train=("$work/gclrun" -n 4 -transport "$transport" "$work/rts"); fi # 4 is what rts has by itself
 
 # start_loops COUNT starts busy loops. Each ends by itself when this script is gone.
 start_loops() {
@@ -68,13 +73,13 @@ start_loops() {
 
 # perf PROGRAM N IMPLEMENTATION prints lines: size, median time in us.
 perf() {
-	"$1" -collective allreduce -n "$2" -implementation "$3" -place oop -sizes "$sizes" -time "${secs}s" -csv |
+	"$1" -collective allreduce -n "$2" -transport "$transport" -implementation "$3" -place oop -sizes "$sizes" -time "${secs}s" -csv |
 		awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } { print $at["bytes"], $at["p50_us"] }'
 }
 
 # samples prints the median over passes of the samples a second of a training; IMPLEMENTATION Auto is the default.
 samples() {
-	GCL_OPTIONS="{\"collectiveImplementation\":\"$1\"}" "$work/rts" |
+	GCL_OPTIONS="{\"collectiveImplementation\":\"$1\"}" "${train[@]}" |
 		awk '{ for (i = 2; i <= NF; i++) if ($i == "samples/s") print $(i - 1) }' | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 
