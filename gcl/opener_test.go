@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
 )
@@ -177,5 +178,41 @@ func TestAllocWithoutOpener(t *testing.T) {
 				return nil
 			}, with)
 		})
+	}
+}
+
+// TestOpenedMemoryBeforeRules: a rule for messages takes a call from one pass over memory that is shared whatever it
+// is, and not over memory that is shared if it is opened.
+func TestOpenedMemoryBeforeRules(t *testing.T) {
+	rules, err := methods.ParseRules([]byte("all-reduce 2 0 clockwise_ring/Syncless\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for opened, want := range map[bool]gcl.Path{false: gcl.PathMessages, true: gcl.PathMemory} {
+		ends, err := inproc.New(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range ends {
+			if opened {
+				ends[i] = &opener{near: e.(near), open: map[uintptr]int{}}
+			}
+		}
+		replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+			path := gcl.PathUnknown
+			c, err := c.With(gcl.Options{Tuning: rules, Trace: &gcl.Trace{
+				MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) { path = c.Path }}})
+			if err != nil {
+				return err
+			}
+			data := make([]float32, 64<<10)
+			if err := gcl.AllReduceInPlace(ctx, c, data, gcl.Add); err != nil {
+				return err
+			}
+			if path != want {
+				t.Errorf("opened: %v: %v, want %v", opened, path, want)
+			}
+			return nil
+		}, gcl.WithEndpoints(ends))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/transport"
 )
 
 // resolveCaller sets how the Comm's calls are carried out, given its group and options.
@@ -23,6 +24,7 @@ func (c *Comm) resolveCaller() {
 		Ranks: c.Size(), Strided: c.strided,
 		Phased: phases.Collectives(),
 	}
+	_, s.Opened = c.conn.Endpoint.(transport.Opener)
 	s.Memory, s.Small = c.caller.Reach(c.group.Members, c.caller.Segment)
 	if split := c.group.Split; split != nil {
 		s.Domains, s.Each = split.Domains, split.Each

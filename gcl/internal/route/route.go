@@ -21,6 +21,7 @@ type Setting struct {
 	Domains, Each int // link domains with members, and members in each; 0: the domains do not hold equally many
 
 	Memory bool // the members reach each other's memory
+	Opened bool // of that only what gcl.Alloc gave: a transport.Opener
 	Small  int  // bytes that a member may publish on boards; -1: there are none
 
 	Phased uint32 // by collective, a bit: Hybrid has phases for it
@@ -201,7 +202,9 @@ func (s *Setting) method(r *Route, q *Question) {
 		r.Method, r.Because = s.Method, AsOptionsAsk
 		return
 	}
-	if rule := s.Rule(q); rule != nil {
+	// A rule for messages is not for buffers that the members open to each other. Whether a call has such buffers turns
+	// out in the pass over them; a call without them then goes by ByMessages.
+	if rule := s.Rule(q); rule != nil && (s.ruledTogether(rule) || !onePass || !s.Opened) {
 		r.Method, r.Because, r.Line, r.Together = rule.Method, AsRuled, rule.Line, s.ruledTogether(rule)
 		return
 	}

@@ -151,3 +151,37 @@ func TestGiven(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesOfOpenedMemory: where only what gcl.Alloc gave is shared a rule for messages does not take a call from one
+// pass. It decides where the call goes by messages after all, and where the options ask for messages. A rule for peer
+// memory decides as elsewhere.
+func TestRulesOfOpenedMemory(t *testing.T) {
+	q := Question{Collective: schedule.AllReduce, Bytes: 1 << 20, Published: 1 << 20}
+	for rule, want := range map[string]string{
+		"clockwise_ring/Syncless": "any: messages clockwise_ring; opened: peer memory direct, then messages clockwise_ring; " +
+			"Syncless: messages clockwise_ring",
+		"clockwise_ring": "any: messages clockwise_ring; opened: peer memory direct, then messages clockwise_ring; " +
+			"Syncless: messages clockwise_ring",
+		"direct": "any: peer memory direct; opened: peer memory direct, then messages direct; Syncless: messages direct",
+		"clockwise_ring/Syncful": "any: peer memory in rounds clockwise_ring; opened: peer memory in rounds clockwise_ring, " +
+			"then messages direct; Syncless: messages direct",
+	} {
+		rules, err := methods.ParseRules([]byte("all-reduce 4 0 " + rule + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Setting{Tuning: methods.SocketLinks(), Ranks: 4, Domains: 1, Each: 4, Memory: true}
+		s.Tuning.Rules = rules
+		said := func(r Route) string { return fmt.Sprint(r.Path, " ", r.Method) }
+		s.Syncful, s.SyncfulWhy = s.Together()
+		have := "any: " + said(s.Route(&q))
+		s.Opened = true
+		have += "; opened: " + said(s.Route(&q)) + ", then " + said(s.ByMessages(&q))
+		s.Implementation = Syncless
+		s.Syncful, s.SyncfulWhy = s.Together()
+		have += "; Syncless: " + said(s.Route(&q))
+		if have != want {
+			t.Errorf("%s:\nhave %s\nwant %s", rule, have, want)
+		}
+	}
+}
