@@ -61,11 +61,11 @@ type candidate struct {
 // candidates are all ways that the settings ask for.
 func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 	var out []candidate
-	auto, err := c.With(gcl.Options{})
+	auto, err := c.With(gcl.Options{Implementation: s.auto})
 	if err != nil {
 		return nil, err
 	}
-	if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
+	if o := auto.Options(); o.Method != methods.Auto || o.Implementation != s.auto {
 		return nil, errOverridden
 	}
 	sweeps := s.sweeps()
@@ -451,7 +451,7 @@ func (b *comparison) takes(c *gcl.Comm, p contest) (string, error) {
 		return "", err
 	}
 	way := e.Method.String()
-	if !b.Processes {
+	if !b.Processes || b.auto != gcl.AutoImplementation {
 		way += "/" + e.Implementation.String()
 	}
 	return cmp.Or(p.as[way], way), nil

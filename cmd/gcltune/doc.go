@@ -10,10 +10,12 @@
 // one process, or processes over -transport tcp, unix, shm or mpi. A point is a collective, a number of replicas and a
 // size (nccl-tests', as gclperf has it). Each of -passes passes (3) measures all ways at each point: every method that
 // does the collective, among goroutines with messages and stepping together, and of methods with one schedule the
-// first. A way has five batches of calls, which take -time together (10ms), three where a call takes longer, and one
-// where it takes ten times as long. The ways take turns batch by batch, so that what comes and goes on the machine
-// meets all of them. The time of a way is the median of its batches, and the times that are compared are medians of the
-// passes. One call of each way is checked, and a wrong element ends the run.
+// first. Over shm it is with messages, by auto too: buffers of gcl.Alloc go in one pass over peer memory whatever the
+// rules for messages are, and such a table is for calls on other buffers. A way has five batches of calls, which take
+// -time together (10ms), three where a call takes longer, and one where it takes ten times as long. The ways take turns
+// batch by batch, so that what comes and goes on the machine meets all of them. The time of a way is the median of its
+// batches, and the times that are compared are medians of the passes. One call of each way is checked, and a wrong
+// element ends the run.
 //
 //	a way that takes                                                     is
 //	twice as long as the fastest in the first pass, which takes 1 ms     left out of the second

@@ -21,8 +21,9 @@ import (
 // settings are the flags, parsed and checked.
 type settings struct {
 	*measure.Settings
-	counts  []int  // of replicas, one after the other
-	table   string // the file for rules, or ""
+	counts  []int              // of replicas, one after the other
+	auto    gcl.Implementation // of auto, where it is compared
+	table   string             // the file for rules, or ""
 	passes  int
 	samples string        // the file for what was measured, or ""
 	time    time.Duration // of a way in a pass
@@ -102,9 +103,9 @@ func usage(w io.Writer) {
   gcltune -transport tcp -n 2,4,8           says how good the choices of auto are
   gcltune -from a.jsonl,b.jsonl -table tcp.txt    makes a table of what -samples has written on two machines
 
-In -passes passes each method and implementation is measured at each point: among goroutines Syncless and Syncful, if
-no -implementation is given. What is far behind the fastest is measured once. It ends at about -limit; the file of
--table is replaced then, or left as it was. docs/design/tuning.md says how to read and edit a table.
+In -passes passes each method and implementation is measured at each point: among goroutines Syncless and Syncful, over
+shm Syncless, if no -implementation is given. What is far behind the fastest is measured once. It ends at about -limit;
+the file of -table is replaced then, or left as it was. docs/design/tuning.md says how to read and edit a table.
 
 size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. The short flags
 are those of nccl-tests.
@@ -152,10 +153,25 @@ func (r *raw) settings(given measure.Given, job int) (*settings, error) {
 	slices.SortStableFunc(s.Methods, func(a, b methods.Method) int { // of those that are alike the simpler one
 		return cmp.Compare(a.Rings(), b.Rings())
 	})
-	if !given.Has("implementation") && !s.Processes {
+	switch {
+	case given.Has("implementation"):
+	case !s.Processes:
 		s.Implementations = []gcl.Implementation{gcl.Syncless, gcl.Syncful}
+	default:
+		s.auto = implementationOver(s.Transport)
+		s.Implementations = []gcl.Implementation{s.auto}
 	}
 	return s, s.check(given)
+}
+
+// implementationOver is the implementation by which ways are measured over a transport between processes if no
+// -implementation is given. Over shm it is Syncless: a call on what gcl.Alloc gave goes in one pass over peer memory
+// whatever the rules for messages are, and these are for the other calls.
+func implementationOver(transport string) gcl.Implementation {
+	if transport == "shm" {
+		return gcl.Syncless
+	}
+	return gcl.AutoImplementation
 }
 
 // check looks for what cannot be compared.

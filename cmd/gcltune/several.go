@@ -167,6 +167,9 @@ func (s *samples) usual(p point) (way, measured string) {
 	if tuning := links[s.Transport]; tuning != nil {
 		t := tuning()
 		way = t.ByLinks(&methods.Case{Collective: schedule.Collective(coll), Ranks: p.N, Bytes: int64(p.Size)}).String()
+		if i := implementationOver(s.Transport); i != gcl.AutoImplementation {
+			way += "/" + i.String()
+		}
 	}
 	shape := shapeOfWay(way, coll, p.N)
 	for _, t := range p.Ways {
