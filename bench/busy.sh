@@ -18,7 +18,8 @@ busy loops itself, one process each, and ends them. Prints tables in Markdown: m
   -base  instead of all that, compare with an older gclperf, without loops: a round runs the new one once and the old one twice, in another order each time.
          new/old is the median of the ratios of a round; old/old is between which ratios eight of ten old pairs lie, which is what noise is
 
-worst is Syncful or Auto, whichever is slower, by the better of Syncless and Syncful. Over unix sockets Syncful is messages with barriers. The defaults take some five minutes. Nothing else should run meanwhile.
+worst is Syncful or Auto, whichever is slower, by the better of Syncless and Syncful. Over unix sockets Syncful is messages
+with barriers. The defaults take some five minutes. Nothing else should run meanwhile.
 END
 }
 fail() {

@@ -29,8 +29,8 @@ About two minutes for -n 2 on two cores that have nothing else to do; more for 8
   -m  method of ours                                                                                        (auto)
   -i  implementation of ours                                                                                (Auto)
   -p  out of place or in place; a broadcast is always in place, as MPI's is                                 (oop)
-  -transport  inproc: ours as goroutines, Open MPI over shared memory. shm: ours as processes, Open MPI over shared memory. tcp: ours as processes, once over TCP and once over unix sockets,
-      Open MPI over TCP. mpi: ours over MPI, and MPI from C                                                (inproc)
+  -transport  inproc: ours as goroutines, Open MPI over shared memory. shm: ours as processes, Open MPI over shared memory.
+      tcp: ours as processes, once over TCP and once over unix sockets, Open MPI over TCP. mpi: ours over MPI, and MPI from C (inproc)
   -batch  ours by a gcl.Batch, put together before, as a persistent collective of MPI is; else by single calls, as Open MPI's are always
   -sync   each clean call by itself after a barrier, as the dirty ones
   -clean  no dirty calls and no second table, in half the time

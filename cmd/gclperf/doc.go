@@ -42,6 +42,14 @@
 // Heap allocations are counted around eighths of the timed calls; allocs is the median of these, for a call, summed up
 // over all replicas.
 //
+// Processors are counted in the same parts, by the system, for all replicas together: those that wait for a message and
+// look for it count, and those that sleep do not. With -cpu the table has their time, cpu, in place of busbw. Fields of
+// -json and -csv have it as cpu_us, -1 where the system does not say.
+//
+// One more call, before the timed ones, finds out how the data goes: by messages, over peer memory, or by boards on
+// which small data is published. It is a line below the table, and the field path. Over shm it says whether the
+// replicas shared their buffers, which are from gcl.Alloc: not with GCL_OPTIONS={"sharedAlloc":false}.
+//
 // The table has the columns of nccl-tests in their order, and is 120 characters wide at most. redop is spelled as -op
 // takes it. With -v a comment below each row has p90, p99 and allocations, in the columns of the row.
 //

@@ -18,6 +18,7 @@ type raw struct {
 	n, iters, warm, check                                int
 	time                                                 time.Duration
 	reproducible, sync, dirty, batch, json, csv, verbose bool
+	cpu                                                  bool
 }
 
 // flags declares the flags.
@@ -42,6 +43,7 @@ func flags(r *raw) *flag.FlagSet {
 		"calls back to back")
 	f.BoolVar(&r.dirty, "dirty", false, "also time calls before each of which every replica has rewritten its input: each "+
 		"by itself after a barrier, without the rewriting")
+	f.BoolVar(&r.cpu, "cpu", false, "print the processor time of a call, by all replicas, in place of busbw")
 	f.BoolVar(&r.verbose, "v", false, "below each row of the table print p90, p99 and allocations")
 	f.BoolVar(&r.json, "json", false, "print an array of JSON objects")
 	f.BoolVar(&r.csv, "csv", false, "print the fields of -json as CSV, line by line")
@@ -97,6 +99,8 @@ as the first. Started by gclrun, mpirun or another launcher it is one replica of
 
 With -dirty calls are timed once more, before each of which every replica has rewritten its input: benchmarks that never
 do flatter caches. The column dirty takes the place of algbw.
+
+With -cpu the column cpu takes the place of busbw: the processor time of a call, by all replicas together.
 
 gcltune measures rules by which auto chooses, and how good its choices are.
 

@@ -42,7 +42,13 @@ func (r *runner) measure(ctx context.Context, count int) error {
 	if err != nil {
 		return err
 	}
-	seconds, ownAllocs, err := r.timed(ctx)
+	r.Operand.Clear()
+	path, err := r.Path(ctx)
+	if err != nil {
+		return err
+	}
+	out.Path = path.String()
+	seconds, own, err := r.timed(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func (r *runner) measure(ctx context.Context, count int) error {
 		out.Dirty = measure.Micro(measure.Median(dirty))
 	}
 	after := r.times()
-	sums := []float64{ownAllocs, 0}
+	sums := []float64{own.allocs, 0, own.cpu, own.unknown}
 	if r.bench.settings.Beside {
 		sums[1] = after.own - before.own
 	}
@@ -88,6 +94,9 @@ func (r *runner) measure(ctx context.Context, count int) error {
 		out.Wrong = int(wrong[0])
 	}
 	out.Allocs, out.Load = short(sums[0]), short(loadOf(before, after, sums[1]))
+	if sums[3] == 0 {
+		out.CPU = short(1e6 * sums[2])
+	}
 	return r.bench.note(out)
 }
 
@@ -136,43 +145,37 @@ func (r *runner) checked(ctx context.Context, out *measurement, when string) (in
 }
 
 // timed returns how many seconds a call took at this replica in each batch, or each call with -sync. All replicas have
-// as many batches. allocs are the allocations of a call by all replicas of this process, at the first of them; the
-// others have 0.
-//
-// The allocations are the median over parts of the time: what is made once and kept, such as room for one more message
-// in flight, is none of a call's.
-func (r *runner) timed(ctx context.Context) (seconds []float64, allocs float64, err error) {
-	r.Operand.Clear()
+// as many batches. own is what a call took of this process.
+func (r *runner) timed(ctx context.Context) (seconds []float64, own taken, err error) {
 	each, err := r.estimate(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, own, err
 	}
 	calls, spans := plan(r.bench.settings, each)
 	seconds = make([]float64, 0, spans)
 	parts := min(spans, allocParts)
-	counts := make([]float64, 0, parts)
-	before, err := r.mallocs(ctx)
+	all := make([]taken, 0, parts)
+	before, err := r.reading(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, own, err
 	}
 	for p := range parts {
 		begin := len(seconds)
 		for end := spans * (p + 1) / parts; len(seconds) < end; {
 			each, err := r.Span(ctx, calls)
 			if err != nil {
-				return nil, 0, err
+				return nil, own, err
 			}
 			seconds = append(seconds, each)
 		}
-		after, err := r.mallocs(ctx)
+		after, err := r.reading(ctx)
 		if err != nil {
-			return nil, 0, err
+			return nil, own, err
 		}
-		counts = append(counts, float64(after-before)/float64(calls*(len(seconds)-begin)))
+		all = append(all, before.until(after, calls*(len(seconds)-begin)))
 		before = after
 	}
-	slices.Sort(counts)
-	return seconds, measure.Quantile(counts, .5), nil
+	return seconds, medianTaken(all), nil
 }
 
 // dirty returns how many seconds calls took at this replica, before each of which it has rewritten its input: none
@@ -206,18 +209,6 @@ func (r *runner) dirty(ctx context.Context) (seconds []float64, err error) {
 		seconds = append(seconds, each)
 	}
 	return seconds, nil
-}
-
-// mallocs is the number of allocations of the process so far, at its first replica. None is made while it counts.
-func (r *runner) mallocs(ctx context.Context) (uint64, error) {
-	if err := r.Clerk.Barrier(ctx); err != nil {
-		return 0, err
-	}
-	var m runtime.MemStats
-	if r.first() {
-		runtime.ReadMemStats(&m)
-	}
-	return m.Mallocs, r.Clerk.Barrier(ctx)
 }
 
 // estimate warms up and returns about how many seconds a call takes, the same at all replicas.

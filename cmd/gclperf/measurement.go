@@ -24,5 +24,7 @@ type measurement struct {
 	Allocs         float64 `json:"allocs"`
 	Load           float64 `json:"load"`         // cores that other programs kept busy meanwhile; -1: not known
 	Dirty          float64 `json:"dirty_p50_us"` // of calls after a rewrite of the inputs; -1 without -dirty
+	CPU            float64 `json:"cpu_us"`       // processor time of a call, of all replicas; -1: not known
+	Path           string  `json:"path"`         // how the data of a call goes, as gcl.Path says it
 	measure.Origin
 }

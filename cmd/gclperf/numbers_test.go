@@ -37,3 +37,24 @@ func TestPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestTaken: the median over parts of what was used between two readings. What the reading itself used is not in it.
+func TestTaken(t *testing.T) {
+	readings := []reading{{0, 1, 10}, {3, 3.5, 20}, {9.5, 20, 21}, {28, 29, 51}}
+	var all []taken
+	for i, r := range readings[1:] {
+		all = append(all, readings[i].until(r, 2))
+	}
+	if got, want := medianTaken(all), (taken{allocs: 5, cpu: 3}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	unknown := reading{-1, -1, 52}
+	for _, u := range []taken{readings[3].until(unknown, 1), unknown.until(reading{50, 50, 53}, 1)} {
+		if want := (taken{allocs: 1, unknown: 1}); u != want {
+			t.Errorf("%+v, want %+v", u, want)
+		}
+	}
+	if got := medianTaken(append(all, readings[3].until(reading{-1, -1, 52}, 1))); got.unknown != 1 {
+		t.Errorf("%+v", got)
+	}
+}

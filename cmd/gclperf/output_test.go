@@ -17,7 +17,7 @@ func sample() []measurement {
 		Collective: "allreduce", Transport: "inproc",
 		Implementation: "Auto", Method: "auto", N: 8, Bytes: 8, Count: 2, DType: "float32", Op: "ADD",
 		Root: -1, Place: "oop", P50: 0.7012, P90: 0.9, P99: 12.3456, AlgBW: 0.0114, BusBW: 0.01995, Load: 0.25,
-		Dirty: -1,
+		Dirty: -1, CPU: 1.375, Path: "small",
 		Origin: measure.Origin{Version: "v1.2.3", Date: "2026-11-23T03:04:05Z", Machine: "Fast, Inc. linux/amd64",
 			Cores: 8, GOMAXPROCS: 4, Settings: `-time 100ms -c 1 GCL_OPTIONS={"method": "auto"}`},
 	}
@@ -26,6 +26,7 @@ func sample() []measurement {
 	large := m
 	large.Bytes, large.Count, large.P50, large.P90, large.P99, large.AlgBW, large.BusBW = 64<<20, 16<<20, 36012.3,
 		37000, 38123.9, 1.8635, 3.26113
+	large.CPU, large.Path = 123456.7, "peer memory"
 	largeIP := large
 	largeIP.Place = "ip"
 	bc := large
@@ -87,6 +88,9 @@ func TestGolden(t *testing.T) {
 		rewritten[i].Dirty = rewritten[i].P50 * float64(i+1)
 	}
 	golden(t, "dirty.txt", printed(t, &settings{places: both, time: time.Second, dirty: true, tries: 1}, rewritten))
+	processors := sample()[:4]
+	processors[1].CPU = -1
+	golden(t, "cpu.txt", printed(t, &settings{places: both, time: time.Second, cpu: true, tries: 1}, processors))
 	unchecked := sample()[:2]
 	unchecked[0].Wrong, unchecked[1].Wrong = -1, -1
 	golden(t, "verbose.txt", printed(t, &settings{places: both, time: time.Second, verbose: true}, unchecked))
@@ -98,7 +102,7 @@ func TestGolden(t *testing.T) {
 // TestFields holds on to the fields of -json, which others read.
 func TestFields(t *testing.T) {
 	const want = "collective transport implementation method n bytes count dtype op root place p50_us p90_us p99_us " +
-		"algbw_gbps busbw_gbps wrong allocs load dirty_p50_us version date machine cores gomaxprocs settings"
+		"algbw_gbps busbw_gbps wrong allocs load dirty_p50_us cpu_us path version date machine cores gomaxprocs settings"
 	got := fieldNames()
 	if strings.Join(got, " ") != want {
 		t.Errorf("fields %v, want %s", got, want)

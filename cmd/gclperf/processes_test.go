@@ -50,6 +50,33 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestSharedBuffers: the table and the fields say whether processes that share memory share their buffers too, and the
+// options that they do not.
+func TestSharedBuffers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux do processes share memory")
+	}
+	t.Setenv(asGclperf, "")
+	args := strings.Fields("-transport shm -sizes 4M -iters 3 -place oop")
+	for options, want := range map[string]string{"": "peer memory", `{"sharedAlloc":false}`: "messages"} {
+		t.Setenv("GCL_OPTIONS", options)
+		got := perform(t, t.Context(), nil, append(args, "-json")...)
+		if got.code != command.OK || got.stderr != "" {
+			t.Fatal(got)
+		}
+		for _, m := range parsed(t, got.stdout) {
+			if m.Path != want || !strings.HasSuffix(m.Settings, options) || m.CPU <= 0 {
+				t.Errorf("%s: %+v", options, m)
+			}
+		}
+		got = perform(t, t.Context(), nil, args...)
+		if !strings.Contains(got.stdout, "# Data went by         : "+want+"\n") ||
+			!strings.Contains(got.stdout, "# GCL_OPTIONS="+options+" overrides") == (options != "") {
+			t.Errorf("%s: %+v", options, got)
+		}
+	}
+}
+
 // columns are the lines of a table that head its columns, and how many there are in each line below.
 func columns(table string) string {
 	var out strings.Builder

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -286,6 +287,36 @@ func TestDirty(t *testing.T) {
 					t.Errorf("%s: %+v", how, m)
 				}
 			}
+		}
+	}
+}
+
+// TestPathAndProcessors: how the data went and what it took of the processors, in the fields and in the table.
+func TestPathAndProcessors(t *testing.T) {
+	for how, want := range map[string]string{
+		"-implementation=Syncless": "messages", "-implementation=Syncful": "small peer memory", "-n=1": "local",
+		"-method=clockwise_ring -implementation=Syncful": "peer memory in rounds",
+		"-batch": "small peer memory",
+	} {
+		args := append(strings.Fields(how), "-sizes", "8,4M", "-iters", "3", "-place", "oop")
+		got := perform(t, t.Context(), nil, append(args, "-json")...)
+		if got.code != command.OK || got.stderr != "" {
+			t.Fatalf("%s: %+v", how, got)
+		}
+		var paths []string
+		for _, m := range parsed(t, got.stdout) {
+			if paths = append(paths, m.Path); m.CPU < 0 || (runtime.GOOS == "linux" && m.Bytes > 8 && m.CPU == 0) {
+				t.Errorf("%s: %+v", how, m)
+			}
+		}
+		if have := strings.Join(slices.Compact(paths), " "); have != want {
+			t.Errorf("%s: %s, want %s", how, have, want)
+		}
+		got = perform(t, t.Context(), nil, append(args, "-cpu")...)
+		words := strings.ReplaceAll(want, "small ", "small, ")
+		if got.code != command.OK || !strings.Contains(got.stdout, "# Data went by         : "+words+"\n") ||
+			strings.Contains(got.stdout, "busbw") {
+			t.Errorf("%s: %+v", how, got)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type settings struct {
 
 	format  format
 	verbose bool // the table has percentiles and allocations
+	cpu     bool // the table has processor times
 	svg     string
 	out     string // file to append to, "" for none
 	floor   []floorPoint
@@ -55,7 +56,7 @@ func (r *raw) settings(given measure.Given, job int) (*settings, error) {
 		return nil, err
 	}
 	s := &settings{Settings: common, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
-		dirty: r.dirty, batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, svg: r.svg, out: r.out}
+		dirty: r.dirty, batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, cpu: r.cpu, svg: r.svg, out: r.out}
 	if s.places, err = measure.ParsePlaces(r.place); err != nil {
 		return nil, err
 	}
@@ -79,6 +80,8 @@ func (s *settings) checkFlags(r *raw, given measure.Given) error {
 		return fmt.Errorf("-w %d, want 0 to %d", r.warm, maxWarmUp)
 	case r.verbose && (r.json || r.csv):
 		return errors.New("-v is for the table: -json and -csv have its columns anyway")
+	case r.cpu && (r.json || r.csv):
+		return errors.New("-cpu is for the table: -json and -csv have its column anyway")
 	case given.Has("iters") && r.iters < 1:
 		return fmt.Errorf("-iters %d, want 1 or more", r.iters)
 	case r.sync && r.iters > maxSynced:

@@ -221,6 +221,7 @@ func TestWrongFlags(t *testing.T) {
 		"-c -1":          "-c -1, want 0 to 1000",
 		"-w 2001":        "-w 2001, want 0 to 2000",
 		"-v -csv":        "-v is for the table",
+		"-cpu -json":     "-cpu is for the table",
 		"-op MEAN -dtype int32": "gclperf: -op MEAN -dtype int32: operator MEAN takes floating point, " +
 			"not int32\n",
 		"-op LOGICAL_AND":                     "operator LOGICAL_AND takes bool, not float32",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ type table struct {
 	rows   int
 	wrong  int
 	dirty  []float64 // dirty by clean times
+	paths  []string  // each once
 	load   float64   // sum of those that are known
 	loads  int
 	err    error
@@ -91,15 +93,20 @@ func (t *table) head(m measurement) {
 		speed, unit = "dirty", "(us)"
 		t.printf("# dirty is p50 of calls by themselves: before each all replicas rewrite their inputs and meet in a barrier\n")
 	}
+	third, thirdUnit := "busbw", "(GB/s)"
+	if s.cpu {
+		third, thirdUnit = "cpu", "(us)"
+		t.printf("# cpu is the processor time of a call, by all replicas together\n")
+	}
 	t.printf("#\n")
 	t.printf("#%67s%33s\n", "out-of-place", "in-place")
 	t.printf("#%11s %12s %8s %11s %5s", "size", "count", "type", "redop", "root")
 	for range 2 {
-		t.printf(" %8s %7s %7s %7s", "time", speed, "busbw", "#wrong")
+		t.printf(" %8s %7s %7s %7s", "time", speed, third, "#wrong")
 	}
 	t.printf("\n#%11s %12s %8s %11s %5s", "(B)", "(elements)", "", "", "")
 	for range 2 {
-		t.printf(" %8s %7s %7s %7s", "(us)", unit, "(GB/s)", "")
+		t.printf(" %8s %7s %7s %7s", "(us)", unit, thirdUnit, "")
 	}
 	t.printf("\n")
 }
@@ -132,6 +139,9 @@ func (t *table) line() {
 		if m.Dirty > 0 {
 			t.dirty = append(t.dirty, m.Dirty/m.P50)
 		}
+		if m.Path != "" && !slices.Contains(t.paths, m.Path) {
+			t.paths = append(t.paths, m.Path)
+		}
 		if m.Load >= 0 {
 			t.load += m.Load
 			t.loads++
@@ -151,7 +161,14 @@ func (t *table) line() {
 		if t.settings.dirty {
 			second = m.Dirty
 		}
-		t.printf(" %8s %7s %7s %7s", measure.Digits(m.P50), measure.Digits(second), measure.Digits(m.BusBW), wrong)
+		third := measure.Digits(m.BusBW)
+		switch {
+		case t.settings.cpu && m.CPU < 0:
+			third = "N/A"
+		case t.settings.cpu:
+			third = measure.Digits(m.CPU)
+		}
+		t.printf(" %8s %7s %7s %7s", measure.Digits(m.P50), measure.Digits(second), third, wrong)
 	}
 	t.printf("\n")
 	if t.settings.verbose {
@@ -190,11 +207,14 @@ func (t *table) foot() {
 	if len(t.dirty) > 0 {
 		t.printf("# Dirty / clean        : %.2f, geometric mean\n", measure.GeometricMean(t.dirty))
 	}
+	if len(t.paths) > 0 {
+		t.printf("# Data went by         : %s\n", strings.Join(t.paths, ", "))
+	}
 	if t.loads > 0 {
 		t.printf("# Avg load             : %.2f cores busy with other programs\n", t.load/float64(t.loads))
 	}
 	t.printf("#\n")
-	t.busbw, t.rows, t.wrong, t.load, t.loads, t.dirty = 0, 0, 0, 0, 0, nil
+	t.busbw, t.rows, t.wrong, t.load, t.loads, t.dirty, t.paths = 0, 0, 0, 0, 0, nil, nil
 }
 
 // count prints a mean number of things, with three places after the point and in seven characters at most.

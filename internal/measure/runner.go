@@ -55,6 +55,21 @@ func (r *Runner) Span(ctx context.Context, calls int) (float64, error) {
 	return time.Since(start).Seconds() / float64(calls), nil
 }
 
+// Path carries out a call, though not by a Batch, and returns how its data went. Of a call that first tried another
+// path, or went in phases, it is the last one.
+func (r *Runner) Path(ctx context.Context) (path gcl.Path, err error) {
+	traced := r.Comm.Options()
+	traced.Trace = &gcl.Trace{MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) { path = c.Path }}
+	comm, err := r.Comm.With(traced)
+	if err != nil {
+		return path, err
+	}
+	single := r.Operand
+	single.batch = nil
+	err = single.Call(ctx, comm)
+	return path, err
+}
+
 // AgreedSpan is Span by the slowest replica's clock, and more than 0.
 func (r *Runner) AgreedSpan(ctx context.Context, calls int) (float64, error) {
 	each, err := r.Span(ctx, calls)
