@@ -56,7 +56,8 @@ func (r *raw) settings(given measure.Given, job int) (*settings, error) {
 		return nil, err
 	}
 	s := &settings{Settings: common, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
-		dirty: r.dirty, batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, cpu: r.cpu, svg: r.svg, out: r.out}
+		dirty: r.dirty, batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, cpu: r.cpu, svg: r.svg,
+		out: r.out}
 	if s.places, err = measure.ParsePlaces(r.place); err != nil {
 		return nil, err
 	}

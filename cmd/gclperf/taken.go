@@ -29,7 +29,7 @@ func (r *runner) reading(ctx context.Context) (now reading, err error) {
 		return now, err
 	}
 	if r.first() {
-		now.arrived = cpuSeconds()
+		now.arrived = measure.CPUSeconds()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		now.mallocs = m.Mallocs
@@ -38,7 +38,7 @@ func (r *runner) reading(ctx context.Context) (now reading, err error) {
 		return now, err
 	}
 	if r.first() {
-		now.leaving = cpuSeconds()
+		now.leaving = measure.CPUSeconds()
 	}
 	return now, nil
 }

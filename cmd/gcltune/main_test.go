@@ -90,7 +90,7 @@ func settled(t *testing.T, args ...string) *settings {
 // networks are those that there are here between processes.
 func networks() []string {
 	if runtime.GOOS == "linux" {
-		return []string{"unix", "tcp"}
+		return []string{"unix", "tcp", "shm"}
 	}
 	return []string{"tcp"}
 }

@@ -31,7 +31,7 @@ func houses() []house {
 		rooms: []room{
 			{"what is asked for", "doc flags floor load complaints settings ownmethod"},
 			{"what comes out", "measurement table compare output reader files picture"},
-			{"measuring", "bench measure"},
+			{"measuring", "bench measure taken"},
 			{"the program", "run transports main"},
 		},
 	}, {

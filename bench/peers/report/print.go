@@ -59,8 +59,8 @@ func (t *table) inMemory() bool {
 	return len(t.transports) == 1 && floorOf(t.transports[0]) == memoryFloor
 }
 
-// writeSockets prints the rows of replicas over sockets, of which there are several kinds. The floor of each is what its
-// sockets alone can do.
+// writeSockets prints the rows of replicas over sockets, of which there are several kinds. The floor of each kind is
+// what its sockets alone can do.
 func (t *table) writeSockets(b *strings.Builder) {
 	fmt.Fprintf(b, "# %10s", "size")
 	for _, name := range t.transports {

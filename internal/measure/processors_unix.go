@@ -1,11 +1,11 @@
 //go:build unix
 
-package main
+package measure
 
 import "golang.org/x/sys/unix"
 
-// cpuSeconds is how long processors have worked for this process so far.
-func cpuSeconds() float64 {
+// CPUSeconds is how long processors have worked for this process so far, or -1 where that is not known.
+func CPUSeconds() float64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return -1
