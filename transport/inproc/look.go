@@ -3,34 +3,14 @@ package inproc
 import (
 	"runtime"
 	"time"
-)
 
-// How often a member with a processor of its own looks before it parks: up to some 50 us, which is what a park and a
-// wake-up cost together when the other processor sleeps, and less when that has turned out to be in vain. The least
-// must outlast a wake-up in the ordinary case, some 5 us, or two members that have parked once make each other park
-// for ever: gclperf -n 2 showed 2 us at 8 B where it was shorter, 0.3 else. A look takes 1 to 2 ns.
-const (
-	minMeetSpins = 8 << 10
-	maxMeetSpins = 32 << 10
+	"gogcl.dev/transport/internal/meeting"
 )
-
-// looksPerCheck is how often a member looks for the others before it looks for an interruption, which costs as much as
-// several looks.
-const looksPerCheck = 32
 
 // looksPerYield is how often a member with a processor of its own looks before it lets other goroutines run once, some
 // 5 us: the one that it waits for may be queued behind it, having been woken by it or after a crowded time. Without
 // this, gclperf -n 4 -sizes 8 began at 0.5 or 2 us by chance on four cores; with it at 0.5.
 const looksPerYield = 4 << 10
-
-// How often a member lets others run before it parks, where members outnumber processors: less often where the others
-// will be done in no time. gclperf -n 8 -sizes 8,32K on two cores, medians of three: at 8 B 2.0 us with two
-// gatherYields, 2.5 with one or twelve, 2.8 with five; at 32 KiB 8.6 us with twelve meetYields, 9.7 with five, 12.5
-// with one.
-const (
-	gatherYields = 2
-	meetYields   = 12
-)
 
 // Wait implements meeting.Host.
 func (v *visit) Wait() error {
@@ -40,7 +20,7 @@ func (v *visit) Wait() error {
 	for ; !v.Met(); looks++ {
 		switch {
 		case v.Spread() && looks < v.spins:
-			if looks%looksPerCheck == looksPerCheck-1 {
+			if looks%meeting.LooksPerCheck == meeting.LooksPerCheck-1 {
 				if err := e.interrupted(); err != nil {
 					return err
 				}
@@ -70,7 +50,7 @@ func (v *visit) Wait() error {
 	case looks <= v.spins:
 		v.spins = min(2*v.spins, v.table.limit)
 	default:
-		v.spins = max(v.spins/2, min(minMeetSpins, v.table.limit))
+		v.spins = max(v.spins/2, min(meeting.MinSpins, v.table.limit))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package inproc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -34,26 +33,8 @@ type visit struct {
 	_      [48]byte // five lines in all
 }
 
-var errCrash = errors.New("a Combiner or a Worker panicked or ended its goroutine")
-
 // assembly stands in endpoint.waiting for a meeting.
 var assembly slot
-
-// checkMembers says what is wrong with a list of members.
-func (e *endpoint) checkMembers(members []int) error {
-	for i, r := range members {
-		switch {
-		case r < 0 || r >= len(e.lane.eps):
-			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d of %d replicas", r, len(e.lane.eps))}
-		case slices.Contains(members[:i], r):
-			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d twice", r)}
-		}
-	}
-	if !slices.Contains(members, e.rank) {
-		return &transport.ArgumentError{Reason: fmt.Sprintf("replica %d is not among the members", e.rank)}
-	}
-	return nil
-}
 
 // join finds the meeting of a group, or makes it, and remembers it. It returns nil when the group has other members.
 func (e *endpoint) join(group uint64, members []int) *visit {
@@ -81,9 +62,6 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	return v
 }
 
-// same reports whether two slices are one.
-func same(a, b []int) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
-
 // visiting makes ready for an operation at a meeting. On success busy is held. An endpoint that is aborted gets no
 // further: it must not write what those who have not noticed yet may still read.
 func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members []int) (*visit, error) {
@@ -95,10 +73,10 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		return nil, e.refuse(call)
 	}
 	v := e.last
-	if v == nil || call.Group != e.lastGroup || !same(v.given, members) {
+	if v == nil || call.Group != e.lastGroup || !meeting.SameSlice(v.given, members) {
 		v = e.visits[call.Group]
 		if v == nil || !slices.Equal(v.Members, members) {
-			if err := e.checkMembers(members); err != nil {
+			if err := meeting.CheckMembers(members, e.rank, len(e.lane.eps)); err != nil {
 				e.busy.Unlock()
 				return nil, err
 			}
@@ -119,7 +97,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		return nil, err
 	}
 	v.Begin(&e.call)
-	v.yields = meetYields
+	v.yields = meeting.MeetYields
 	e.visit = v
 	return v, nil
 }
@@ -149,11 +127,11 @@ func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []in
 	settled := false
 	defer func() {
 		if !settled { // a Combiner panicked or ended its goroutine
-			e.fail(nil, errCrash)
+			e.fail(nil, meeting.ErrCrash)
 		}
 		e.dismiss()
 	}()
-	v.yields = gatherYields
+	v.yields = meeting.GatherYields
 	all, combined, err := v.Visit.Gather(mine, size, c)
 	settled = true
 	return all, combined, err
@@ -186,7 +164,7 @@ func (e *endpoint) Share(ctx context.Context, call transport.Call, members []int
 	settled := false
 	defer func() {
 		if !settled { // a Worker panicked or ended its goroutine
-			e.fail(nil, errCrash)
+			e.fail(nil, meeting.ErrCrash)
 		}
 		v.Forget()
 		e.dismiss()

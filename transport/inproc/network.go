@@ -13,6 +13,7 @@ import (
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/calls"
 	"gogcl.dev/transport/internal/crowd"
+	"gogcl.dev/transport/internal/meeting"
 )
 
 // maxReplicas bounds the memory of a network, which grows with the square of their number: 72 bytes a pair, 4.8 GB in
@@ -28,7 +29,7 @@ func New(n int) ([]transport.Endpoint, error) {
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	nw := &network{
 		told: make([]atomic.Bool, n), done: make(chan struct{}),
-		spacious: n <= processors, spins: maxMeetSpins, every: patrolEvery,
+		spacious: n <= processors, spins: meeting.MaxSpins, every: patrolEvery,
 	}
 	nw.crowd.Init(crowd.Taken)
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)

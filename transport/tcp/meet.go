@@ -48,8 +48,6 @@ type visit struct {
 	lists  [][][]byte // by place: memory for Ins and Outs
 }
 
-var errCrash = errors.New("a Combiner or a Worker panicked or ended its goroutine")
-
 // newEndpoint is the endpoint of a lane.
 func (m *mesh) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpoint {
 	e := endpoint{l, t, m}
@@ -79,34 +77,15 @@ func (e *nearby) OpenPages(pages []byte) error { return e.mesh.shm.own.OpenPages
 // ShutPages implements transport.Opener.
 func (e *nearby) ShutPages(pages []byte) { e.mesh.shm.own.ShutPages(pages) }
 
-// checkMembers says what is wrong with a list of members.
-func (e *nearby) checkMembers(members []int) error {
-	for i, r := range members {
-		switch {
-		case r < 0 || r >= e.Size():
-			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d of %d replicas", r, e.Size())}
-		case slices.Contains(members[:i], r):
-			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d twice", r)}
-		}
-	}
-	if !slices.Contains(members, e.Rank()) {
-		return &transport.ArgumentError{Reason: fmt.Sprintf("replica %d is not among the members", e.Rank())}
-	}
-	return nil
-}
-
-// same reports whether two slices are one.
-func same(a, b []int) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
-
 // find returns the visit of a group, which it makes where there is none. An ArgumentError is that of the members; any
 // other error fails the call.
 func (e *nearby) find(group uint64, members []int) (*visit, error) {
-	if v := e.last; v != nil && v.group == group && same(v.given, members) {
+	if v := e.last; v != nil && v.group == group && meeting.SameSlice(v.given, members) {
 		return v, nil
 	}
 	v := e.visits[group]
 	if v == nil || !slices.Equal(v.Members, members) {
-		if err := e.checkMembers(members); err != nil {
+		if err := meeting.CheckMembers(members, e.Rank(), e.Size()); err != nil {
 			return nil, err
 		}
 		if v != nil {
@@ -153,7 +132,7 @@ func (e *nearby) enter(ctx context.Context, c transport.Call, members []int, bro
 		e.Exit()
 		return nil, err
 	}
-	v.yields = meetYields
+	v.yields = meeting.MeetYields
 	e.now = v
 	if err := v.Interruption(); err != nil {
 		err = v.Fail(err)
@@ -167,7 +146,7 @@ func (e *nearby) enter(ctx context.Context, c transport.Call, members []int, bro
 // exit ends an operation. settled says that it has ended in the ordinary way.
 func (e *nearby) exit(v *visit, settled *bool) {
 	if !*settled {
-		v.Fail(errCrash)
+		v.Fail(meeting.ErrCrash)
 	}
 	e.now = nil
 	e.Exit()
@@ -185,7 +164,7 @@ func (e *nearby) Gather(ctx context.Context, call transport.Call, members []int,
 	}
 	settled := false
 	defer e.exit(v, &settled)
-	v.yields = gatherYields
+	v.yields = meeting.GatherYields
 	all, combined, err = v.Visit.Gather(mine, size, c)
 	settled = true
 	return all, combined, err
@@ -218,7 +197,7 @@ func (e *nearby) Share(ctx context.Context, call transport.Call, members []int, 
 	settled := false
 	defer func() {
 		if !settled { // a Worker panicked or ended its goroutine
-			v.Fail(errCrash)
+			v.Fail(meeting.ErrCrash)
 			settled = true
 		}
 		v.Forget()
@@ -318,8 +297,8 @@ func (e *nearby) newVisit(group uint64, members []int) (*visit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("group %#x cannot meet in shared memory: %w", group, err)
 	}
-	v := &visit{e: e, group: group, spins: maxSpins, asleep: make([]*atomic.Uint64, n), seats: make([][]byte, n),
-		lists: make([][][]byte, n)}
+	v := &visit{e: e, group: group, spins: meeting.MaxSpins, asleep: make([]*atomic.Uint64, n),
+		seats: make([][]byte, n), lists: make([][][]byte, n)}
 	place := slices.Index(members, e.Rank())
 	v.seats[place] = own
 	v.Init(meeting.NewTableApart(members, func(i int) *meeting.Place {
@@ -361,35 +340,23 @@ func (v *visit) Ring() {
 // Proclaim implements meeting.Host: a lane that sleeps is woken whatever for.
 func (v *visit) Proclaim() { v.Ring() }
 
-// How often a member looks for the others before it parks where each has a processor: up to some 50 us, as in package
-// inproc. A member that parks is put on an idle processor when it is woken. One that gives its processor away instead
-// may share one with whom it waits for, for as long as both do so.
-const (
-	minSpins       = 8 << 10
-	maxSpins       = 32 << 10
-	looksPerCheck  = 32
-	looksPerWindow = 4 << 10
-)
+// looksPerWindow is how often a member looks before its wait counts as a long one, for the watch of crowds.
+const looksPerWindow = 4 << 10
 
-// How often a member lets others run before it parks, where not every member has a processor.
-const (
-	gatherYields = 2
-	meetYields   = 12
-)
-
-// Wait implements meeting.Host.
+// Wait implements meeting.Host. A member that parks is put on an idle processor when it is woken. One that gives its
+// processor away instead may share one with whom it waits for, for as long as both do so.
 func (v *visit) Wait() error {
 	looks, long := 0, time.Duration(0)
 	if v.Spread() {
 		for ; looks < v.spins; looks++ {
 			if v.Met() {
-				v.spins = min(2*v.spins, maxSpins)
+				v.spins = min(2*v.spins, meeting.MaxSpins)
 				if long > 0 {
 					v.e.mesh.shm.crowd.Waited(&v.e.window, long)
 				}
 				return nil
 			}
-			if looks%looksPerCheck == looksPerCheck-1 {
+			if looks%meeting.LooksPerCheck == meeting.LooksPerCheck-1 {
 				if v.Interruption() != nil {
 					break
 				}
@@ -398,7 +365,7 @@ func (v *visit) Wait() error {
 				}
 			}
 		}
-		v.spins = max(v.spins/2, minSpins)
+		v.spins = max(v.spins/2, meeting.MinSpins)
 	} else {
 		outnumbered := v.e.Outnumbered()
 		for ; looks < v.yields; looks++ {
