@@ -7,6 +7,7 @@
 //	Table   what the members share
 //	Seat    a member's place at the table, which only the member writes
 //	Hall    what all members write
+//	Place   the memory of a member that makes its own seat, where members do: in a segment, say
 //
 //	            Table of three members
 //	┌────────┐ ┌────────┐ ┌────────┐   ┌────────────────────────────┐
@@ -30,4 +31,11 @@
 //
 // A member that may touch the others' buffers is inside. It says so before it looks for an abort; who aborts looks for
 // members inside afterwards. So one of the two sees the other, and a failed call ends when nobody is inside any more.
+//
+// # Members that make their own seats
+//
+// A member finds the others' places when they have made them, and waits for that once. What lies there may be written
+// over by any process. So a wait is for one number and no greater one, what is read leads to nothing outside, and where
+// a wait is long Check compares all that shows with what members may have written. Memory that a member cannot lay open
+// is told at the first barrier of a Share, so all leave it alike.
 package meeting
