@@ -305,7 +305,8 @@ func TestPathAndProcessors(t *testing.T) {
 		}
 		var paths []string
 		for _, m := range parsed(t, got.stdout) {
-			if paths = append(paths, m.Path); m.CPU < 0 || (runtime.GOOS == "linux" && m.Bytes > 8 && m.CPU == 0) {
+			paths = append(paths, m.Path)
+			if (m.CPU < 0) != (runtime.GOOS == "windows") || runtime.GOOS == "linux" && m.Bytes > 8 && m.CPU == 0 {
 				t.Errorf("%s: %+v", how, m)
 			}
 		}
