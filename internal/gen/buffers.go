@@ -25,8 +25,7 @@ func garbage(d tensor.DType, i int) byte {
 	return 0xa5
 }
 
-// alloced reports whether a rank has the buffers of operand t from gcl.Alloc: those of all ranks, of none or of some, by
-// the call.
+// alloced reports whether a rank has the buffers of operand t from gcl.Alloc: all ranks do, none or some, by the call.
 func (c *call) alloced(t, rank int) bool {
 	switch mix(c.id, 7) % 3 {
 	case 0:

@@ -30,8 +30,8 @@
 //
 // The exit code is 1 if anything failed.
 //
-// Operands lie in memory from gcl.Alloc at all ranks of a call, at none or at some. So over shared memory calls have peer
-// memory in one part of the programs, and transport.ErrNotShared in the other.
+// Operands lie in memory from gcl.Alloc at all ranks of a call, at none or at some. So over shared memory calls have
+// peer memory in one part of the programs, and transport.ErrNotShared in the other.
 //
 // The order in which a program draws its random numbers is fixed: a change of it changes what each seed means. So do
 // changes of the lists that it draws from: methods, operators, types.

@@ -94,7 +94,8 @@ func TestJobDisagree(t *testing.T) {
 			for rank, r := range job.Wait() {
 				heard := strings.Contains(r.Stdout, "mismatch by ") || strings.Contains(r.Stdout, "it is right to say")
 				if r.Code != 0 || !heard {
-					t.Errorf("%s, %s: replica %d: exit code %d:\n%s%s", args, transport, rank, r.Code, r.Stdout, r.Stderr)
+					t.Errorf("%s, %s: replica %d: exit code %d:\n%s%s", args, transport, rank, r.Code, r.Stdout,
+						r.Stderr)
 				}
 			}
 		}

@@ -115,7 +115,7 @@ func (l *Lane) mismatch(r int, theirs transport.Call) *transport.MismatchError {
 }
 
 // desertion is the error of a wait for a replica that has left: a mismatch, if its last calls show one, or the abort
-// that it has left over, which has come before the word that it leaves.
+// that it has left over, which has come before the word that it leaves or is this replica's own.
 func (l *Lane) desertion(r int, left *parting) error {
 	if theirs := left.instead(&l.call); theirs != nil {
 		return l.mismatch(r, *theirs)
@@ -128,7 +128,7 @@ func (l *Lane) desertion(r int, left *parting) error {
 			return mismatch
 		}
 	}
-	if aborted := l.node.aborted.Load(); aborted != nil {
+	if aborted := l.node.stopped(); aborted != nil {
 		return aborted
 	}
 	return &transport.ClosedError{Replica: r}

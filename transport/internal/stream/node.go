@@ -306,6 +306,13 @@ func (n *Node) stop(why *transport.AbortError, from int) {
 	}
 }
 
+// stopped is the abort, or nil. An abort of which others may have been told already counts.
+func (n *Node) stopped() *transport.AbortError {
+	n.stopping.Lock()
+	defer n.stopping.Unlock()
+	return n.aborted.Load()
+}
+
 // dup opens the k-th lane that is made from another.
 func (n *Node) dup(ctx context.Context, from *Lane) (*Lane, error) {
 	if ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"gogcl.dev/transport"
 )
@@ -161,4 +162,46 @@ func TestFirstDisagreement(t *testing.T) {
 		e.Abort(errors.New("seen enough"))
 		e.Close()
 	}
+}
+
+// quickHost is the host of a replica whose peer leaves as soon as it hears of an abort.
+type quickHost struct {
+	deafHost
+	lane  *Lane
+	ended chan error // of the lane's wait for the peer
+}
+
+func (h *quickHost) Tell(peer int, message []byte) {
+	if message[0] != aborted {
+		return
+	}
+	left := &parting{}
+	h.lane.peers[peer].left.Store(left)
+	ended := make(chan error, 1)
+	go func() {
+		err := h.lane.desertion(peer, left)
+		ended <- err
+		h.ended <- err
+	}()
+	select {
+	case <-ended: // too early
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// TestLeftOverThisAbort: a peer that has left over this replica's own abort, while others are still told of it, has not
+// left of itself.
+func TestLeftOverThisAbort(t *testing.T) {
+	h := &quickHost{deafHost: deafHost{make([][]byte, 2)}, ended: make(chan error, 1)}
+	n, l, err := NewNode(Config{Rank: 0, Size: 2, Host: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.lane = l
+	n.Abort(errors.New("the cause"))
+	var abort *transport.AbortError
+	if err := <-h.ended; !errors.As(err, &abort) {
+		t.Errorf("got %v, want the abort", err)
+	}
+	l.Close()
 }
