@@ -40,8 +40,8 @@
 //	garbage      it writes garbage over headers,             any result, or an error with a type
 //	             directories, rings and seats
 //
-// Garbage is of shared memory only, and may hit what is on its way: a wrong result is right then, but no fault, no panic
-// and no hang. A replica that is gone before all have joined is named by the errors of joining.
+// Garbage is of shared memory only, and may hit what is on its way: a wrong result is right then, but no fault, no
+// panic and no hang. A replica that is gone before all have joined is named by the errors of joining.
 //
 // An error with a type is gcl.ErrAborted, gcl.ErrClosed or a *gcl.PeerError. Where the event comes too late to matter,
 // as after the last barrier, and where a connection is reset that nobody uses any more, right results are right too.

@@ -87,8 +87,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestStoppedInside: a replica that is stopped while it works on the memory of others, and goes on after they have given
-// it up, writes into none of their buffers.
+// TestStoppedInside: a replica that is stopped while it works on the memory of others, and goes on after they have
+// given it up, writes into none of their buffers.
 func TestStoppedInside(t *testing.T) {
 	onLinux(t)
 	for seed := uint64(1); ; seed++ {

@@ -195,9 +195,10 @@ func (p *plan) overMemory(r *rand.Rand) {
 	case 2, 3, 4:
 		for range 100 {
 			s := &p.program[r.IntN(len(p.program))]
-			if s.barrier || !s.collective.Contract().Combines || s.operator != gcl.Add || ownOperators[s.dtype] == nil {
+			if s.barrier || !s.collective.Contract().Combines || ownOperators[s.dtype] == nil {
 				continue
 			}
+			s.operator = gcl.Add // which torture's own is
 			for k := range p.program {
 				if &p.program[k] == s {
 					p.at = k

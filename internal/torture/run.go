@@ -51,7 +51,8 @@ func start(ctx context.Context, o order, dir string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, self), rank: o.Rank, out: make(chan struct{}), ended: make(chan struct{}), begun: -1}
+	p := &process{cmd: exec.CommandContext(ctx, self), rank: o.Rank, out: make(chan struct{}),
+		ended: make(chan struct{}), begun: -1}
 	p.cmd.Dir, p.cmd.SysProcAttr = dir, attributes()
 	p.cmd.Env = append(os.Environ(), orderVariable+"="+string(text), "TMPDIR="+dir, "GCL_OPTIONS=", "GOMAXPROCS=2",
 		"GOTRACEBACK=all")

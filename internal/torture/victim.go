@@ -162,7 +162,8 @@ func (v *victim) scribble() {
 			default:
 				at = blocks[r.IntN(len(blocks))]
 				// Offset lists and words of rings are at the beginning; a Place follows after a page.
-				at += []int64{8 * r.Int64N(16), 8 * r.Int64N(512), 4096 + 8*r.Int64N(512), 8 * r.Int64N(32<<10)}[r.IntN(4)]
+				at += []int64{8 * r.Int64N(16), 8 * r.Int64N(512), 4096 + 8*r.Int64N(512),
+					8 * r.Int64N(32<<10)}[r.IntN(4)]
 			}
 			at += segment
 			var b [64]byte
