@@ -77,7 +77,7 @@ func (p *plan) judgeOne(r *process, come bool) string {
 		return "returns an error, although nothing has happened"
 	case p.event == garbage && e.Wrong: // it may hit what is on its way
 		return ""
-	case p.moment == joining && strings.Contains(e.Error, "join"): // it has not come
+	case p.moment == joining && (strings.Contains(e.Error, "join") || e.Aborted): // some may have joined already
 		return unless(isVictim || names(e.Error, p.victim), fmt.Sprintf("an error that names replica %d", p.victim))
 	case !e.Own && !e.Panicked && !placed.MatchString(e.Error):
 		return "does not say in which call"

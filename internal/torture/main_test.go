@@ -187,13 +187,17 @@ func TestJudge(t *testing.T) {
 func TestJudgeJoining(t *testing.T) {
 	p := plan{n: 14, victim: 1, event: kill, moment: joining}
 	for text, right := range map[string]bool{
-		"gcl: join: replica 1 has not come":          true,
-		"gcl: join: replicas 0, 1 have not come":     true,
-		"gcl: join: replica 13 has not come":         false,
-		"gcl: join: the time is over":                false,
-		"gcl: join: replicas [0 12 1] have not come": true,
+		"gcl: join: replica 1 has not come":                                                true,
+		"gcl: join: replicas 0, 1 have not come":                                           true,
+		"gcl: join: replica 13 has not come":                                               false,
+		"gcl: join: the time is over":                                                      false,
+		"all-reduce #1: aborted by replica 0: the memory of replica 1: write: broken pipe": true,
+		"all-reduce #1: aborted by replica 1: write: broken pipe":                          true,
+		"all-reduce #1: aborted by replica 0: write: broken pipe":                          false,
+		"gcl: join: replicas [0 12 1] have not come":                                       true,
 	} {
-		got := p.judgeOne(&process{state: "exit status 0", report: &report{Peer: -1, Error: text}}, false)
+		r := &report{Peer: -1, Aborted: strings.Contains(text, "aborted"), Error: text}
+		got := p.judgeOne(&process{state: "exit status 0", report: r}, false)
 		if right != (got == "") {
 			t.Errorf("%s: %q", text, got)
 		}
