@@ -180,8 +180,8 @@ func TestStoppedHearsWhy(t *testing.T) {
 	})
 }
 
-// goneOn is the connection of a process that has been stopped, and goes on when the peer has ended: it cannot write, its
-// read deadline is over, and what the peer has written is there.
+// goneOn is the connection of a process that has been stopped, and goes on when the peer has ended: it cannot write,
+// its read deadline is over, and what the peer has written is there.
 type goneOn struct {
 	net.Conn
 	wrote    chan struct{} // closed by the first Write
@@ -228,7 +228,8 @@ func TestStoppedReadsTheRest(t *testing.T) {
 		all[1].node.Abort(errors.New("the other one's cause"))
 		c := all[0].controls[1]
 		here, _ := net.Pipe() // for its address
-		c.start(&goneOn{here, make(chan struct{}), time.Time{}, bytes.NewReader(all[1].controls[0].queue), false}, nil, nil)
+		conn := &goneOn{Conn: here, wrote: make(chan struct{}), come: bytes.NewReader(all[1].controls[0].queue)}
+		c.start(conn, nil, nil)
 		c.tell(appendHeartbeat(nil, 0))
 		<-all[0].node.Done()
 		var aborted *transport.AbortError
