@@ -20,8 +20,8 @@ import (
 	"gogcl.dev/transport/tcp"
 )
 
-// The tests of this file have replicas of this process work over sockets and over tcp.Shm, where sends are buffered, and
-// peer memory is that of Alloc or none. Other tests show what methods and operators do; these thin it out.
+// The tests of this file have replicas of this process work over sockets and over tcp.Shm, where sends are buffered,
+// and peer memory is that of Alloc or none. Other tests show what methods and operators do; these thin it out.
 
 // onSockets runs a test on unix sockets; on other systems, and with -full, over TCP; with -full, over shared memory.
 func onSockets(t *testing.T, test func(t *testing.T, network tcp.Network)) {

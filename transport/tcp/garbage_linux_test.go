@@ -312,15 +312,15 @@ func testGarbage(t *testing.T, target garbageTarget, value func(*rand.Rand) uint
 				}
 				if err == nil {
 					near := on.(*nearby)
-					err = garbageRound(ctx, near, k, group, func() uint64 { seqs[group]++; return seqs[group] }, rooms[i],
-						target.data)
+					next := func() uint64 { seqs[group]++; return seqs[group] }
+					err = garbageRound(ctx, near, k, group, next, rooms[i], target.data)
 				}
 				if k == first && i == victim && err == nil {
 					from := 0
 					if target.seat {
 						seats := e.(*nearby).visits[1].seats
-						block := seats[victim]
-						from = openBytes + int(uintptr(unsafe.Pointer(&block[0]))-uintptr(unsafe.Pointer(&own.Memory()[0])))
+						block := uintptr(unsafe.Pointer(&seats[victim][0]))
+						from = openBytes + int(block-uintptr(unsafe.Pointer(&own.Memory()[0])))
 					}
 					writing.Go(func() {
 						for more := true; more && !over.Load(); more = again {

@@ -111,7 +111,8 @@ func TestManySeats(t *testing.T) {
 					return fmt.Errorf("lane %d: %w", k, err)
 				}
 				group := uint64(k%3 + 1)
-				_, _, err = d.(*nearby).Gather(t.Context(), transport.Call{Group: group, Seq: 1}, []int{0, 1}, []byte{1}, 1, nil)
+				call := transport.Call{Group: group, Seq: 1}
+				_, _, err = d.(*nearby).Gather(t.Context(), call, []int{0, 1}, []byte{1}, 1, nil)
 				if err == nil {
 					err = sharing(d.(*nearby), group+10, rooms[e.Rank()])(t.Context())
 				}
