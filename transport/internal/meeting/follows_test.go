@@ -15,7 +15,7 @@ import (
 // modelledFuncs are the functions that the models stand for, by file.
 var modelledFuncs = []struct{ file, funcs string }{
 	{"gather.go", "Gather"},
-	{"visit.go", "assemble announce synchronise Arrive release meetSpread compare Present Met Vacate"},
+	{"visit.go", "assemble announce count synchronise Arrive release meetSpread compare Present Met Vacate"},
 	{"share.go", "Share Forget enter workInRounds workApart workTogether"},
 	{"broadcast.go", "Broadcast compareQueues"},
 	{"discord.go", "Ahead"},
@@ -37,7 +37,7 @@ var modelledFuncs = []struct{ file, funcs string }{
 // modelledCalls are the calls that matter for the order in which members see what others do.
 var modelledCalls = strings.Fields("Load Store Add Swap CompareAndSwap copy clear Wait Interruption Fail Piece Show Views " +
 	"Combine Ring Proclaim Vacate abort RingBell Park changed stop published punch strike done found wake room look wait " +
-	"announce synchronise Arrive release meetSpread compare compareQueues enter End Done Ended Deserted Changed Free Lane " +
+	"announce count synchronise Arrive release meetSpread compare compareQueues enter End Done Ended Deserted Changed Free Lane " +
 	"Receiver find assemble Met Seat seat Tell Aborting Aborted Await interruption fail vacate gone Retire Wake Lock " +
 	"close PutUint64 Bytes view")
 
@@ -94,7 +94,7 @@ func accesses(fset *token.FileSet, body *ast.BlockStmt) (lines []string) {
 			}
 		case *ast.SelectorExpr: // plain words, stored or read; v.call is the member's own
 			switch n.Sel.Name {
-			case "call", "spreads", "hides", "combines":
+			case "call", "combined":
 				if text := source(fset, n); text != "v.call" {
 					lines = append(lines, text)
 				}

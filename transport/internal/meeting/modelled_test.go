@@ -30,9 +30,9 @@ var protocols = []struct {
 	{
 		name: "gathers of 2", build: visits(2, "ggg", mays{spacious: true, crowd: true}), needs: none,
 		wrong: []string{"one notice instead of two", "one board instead of two", "the number before the call",
-			"done before the result", "no wait for the last member", "count begun again after done",
-			"crowded as the member itself finds"},
-		idle: []string{"a hall without turns"},
+			"done before the result", "done before the decision", "no wait for the last member",
+			"barriers apart count as well", "no wait for the word of the last", "crowded as the member itself finds"},
+		idle: []string{"a hall without turns", "one base for all operations"},
 	},
 	{name: "gathers of 3", build: visits(3, "ggg", mays{spacious: true, crowd: true})},
 	{
@@ -45,8 +45,8 @@ var protocols = []struct {
 	},
 	{
 		name: "shares of 2 together", build: visits(2, "ss", mays{}),
-		wrong: []string{"pieces not set out again"},
-		idle:  []string{"a hall without turns"},
+		wrong: []string{"pieces not set out again", "done before the pieces"},
+		idle:  []string{"a hall without turns", "one base for all operations"},
 	},
 	{name: "shares of 3", build: visits(3, "s", mays{spacious: true})},
 	{name: "shares of 3 together", build: visits(3, "s", mays{}), large: true},

@@ -127,10 +127,9 @@ func meetings(n, barriers int, spread bool) func(wrong string) *model {
 								return false
 							}
 						}
-						return spread || m.load(done) >= number
+						return spread || m.load(done) == number
 					}
-					if !spread && m.add(count, 1) == n {
-						m.store(count, 0)
+					if !spread && m.add(count, 1) == number*n {
 						m.first("done", done, number)
 						ring()
 						continue

@@ -13,8 +13,7 @@ type seatWords struct {
 	aborted               word
 
 	count, done, next, left word // of the Hall
-	spreads, hides          []word
-	combined                []word
+	decided, combined       []word
 
 	in  []word   // buffers, by place
 	out [][]word // by place and piece
@@ -27,12 +26,15 @@ type modelled struct {
 	n          int
 	wrong      string
 	number     int
+	counted    int
 	operations int
+	base       int
 	spacious   bool
 	spread     bool
 	nextSpread bool
 	announcing bool
 	hidden     bool
+	combines   bool
 	may        mays
 	cancelled  bool
 	aborts     bool // there are aborts in this model
@@ -53,8 +55,8 @@ func visits(n int, operations string, may mays) func(wrong string) *model {
 	return func(wrong string) *model {
 		m := &model{}
 		t := &seatWords{number: m.grid(n, 2, "number"), call: m.grid(n, 2, "call"), synced: m.row(n, "synced"),
-			count: m.word("count"), done: m.word("done"), spreads: m.row(2, "spreads"), hides: m.row(2, "hides"),
-			combined: m.row(2, "combined"), next: m.word("next"), left: m.word("left")}
+			count: m.word("count"), done: m.word("done"), next: m.word("next"), left: m.word("left"),
+			decided: m.row(2, "decided"), combined: m.row(2, "combined")}
 		for _, o := range operations {
 			switch {
 			case o == 'g' && t.board == nil:
@@ -72,7 +74,7 @@ func visits(n int, operations string, may mays) func(wrong string) *model {
 					v.may.crowd, v.may.cancel, v.may.hide = false, false, false
 				}
 				for k, o := range operations {
-					v.mark("operation", k, v.nextSpread, v.number, v.cancelled)
+					v.mark("operation", k, v.nextSpread, v.number, v.counted, v.cancelled)
 					if o == 'g' {
 						v.gather()
 					} else if !v.user(o) {
@@ -104,9 +106,18 @@ func (v *modelled) hallTurn() int {
 // message is what a member publishes in an operation.
 func message(operation, place int) int { return 10*operation + place + 1 }
 
+// begin is the beginning of Visit.Gather and Visit.Share.
+func (v *modelled) begin() {
+	v.operations++
+	v.base = 8 * v.operations // baseOf
+	if v.wrong == "one base for all operations" {
+		v.base = 8
+	}
+}
+
 // gather is Visit.Gather, and a caller that reads the results.
 func (v *modelled) gather() {
-	v.operations++
+	v.begin()
 	turn := v.turn()
 	board := turn
 	if v.wrong == "one board instead of two" {
@@ -114,7 +125,7 @@ func (v *modelled) gather() {
 	}
 	v.write(v.board[v.me][board], message(v.operations, v.me))
 	v.announce(true, 0, 0)
-	if !v.spread {
+	if !v.spread && v.combines {
 		v.want(v.combined[v.hallTurn()], v.operations, "the result")
 		return
 	}
@@ -123,8 +134,8 @@ func (v *modelled) gather() {
 	}
 }
 
-// bits are how many the model's stamp puts behind a number.
-const bits = 4
+// bits is by what the numbers in the model's stamps and decisions are multiplied, to have room for bits behind them.
+const bits = 8
 
 // stamp is stamp, with bits that are 0 or 1.
 func (v *modelled) stamp(crowded, hidden int) int { return bits*v.number + crowded + 2*hidden }
@@ -158,35 +169,81 @@ func (v *modelled) announce(combines bool, pieces, hidden int) bool {
 	if v.spread {
 		return v.meetSpread()
 	}
-	if v.add(v.count, 1) < v.n {
-		if !v.wait(condition{v.done, v.number, v.number}) {
-			return false
-		}
-		v.nextSpread, v.hidden = v.read(v.spreads[v.hallTurn()]) != 0, v.read(v.hides[v.hallTurn()]) != 0
+	last, ok := v.count()
+	switch {
+	case !ok:
+		return false
+	case !last:
+		found := v.load(v.decided[v.hallTurn()])
+		v.claim(found/bits == v.number, "the decision is that of barrier %d, want %d", found/bits, v.number)
+		v.combines, v.nextSpread, v.hidden = found&4 != 0, found&1 != 0, found&2 != 0
 		return true
 	}
 	v.compare()
-	if v.wrong == "done before the result" {
-		v.release()
+	v.combines = combines
+	steps := []struct {
+		what string
+		do   func()
+	}{
+		{"the result", v.combine},
+		{"the decision", func() { v.store(v.decided[v.hallTurn()], v.decision()) }},
+		{"the pieces", func() { v.setOut(pieces) }},
+		{"done", v.release},
 	}
-	v.write(v.spreads[v.hallTurn()], flag(v.nextSpread))
-	if v.wrong != "the last does not say that memory is hidden" {
-		v.write(v.hides[v.hallTurn()], flag(v.hidden))
-	}
-	if combines {
-		for i := range v.n {
-			v.want(v.board[i][turn], message(v.operations, i), "the message")
+	for _, late := range []bool{false, true} {
+		for _, s := range steps {
+			if late == (v.wrong == "done before "+s.what) {
+				s.do()
+			}
 		}
-		v.write(v.combined[v.hallTurn()], v.operations)
-	}
-	if v.wrong != "pieces not set out again" {
-		v.store(v.next, 0)
-	}
-	v.store(v.left, pieces)
-	if v.wrong != "done before the result" {
-		v.release()
 	}
 	return true
+}
+
+// combine has a Combiner, where there is one, put its result into the hall.
+func (v *modelled) combine() {
+	if !v.combines {
+		return
+	}
+	for i := range v.n {
+		v.want(v.board[i][v.turn()], message(v.operations, i), "the message")
+	}
+	v.write(v.combined[v.hallTurn()], v.operations)
+}
+
+// decision is decision.
+func (v *modelled) decision() int {
+	decision := bits*v.number + flag(v.nextSpread) + 4*flag(v.combines)
+	if v.wrong != "the last does not say that memory is hidden" {
+		decision += 2 * flag(v.hidden)
+	}
+	return decision
+}
+
+// setOut sets out the pieces of a Share.
+func (v *modelled) setOut(pieces int) {
+	if v.wrong != "pieces not set out again" {
+		v.store(v.next, v.base)
+	}
+	v.store(v.left, v.base+pieces)
+}
+
+// count is Visit.count. It reports whether the member is the last, and whether the call goes on.
+func (v *modelled) count() (last, ok bool) {
+	v.counted++
+	before := (v.counted - 1) * v.n
+	if v.wrong == "barriers apart count as well" {
+		before = (v.number - 1) * v.n
+	}
+	count := v.add(v.seatWords.count, 1)
+	v.claim(before < count && count <= before+v.n, "%d have arrived, want %d to %d", count, before+1, before+v.n)
+	if count == before+v.n {
+		return true, true
+	}
+	if v.wrong == "no wait for the word of the last" {
+		return false, true
+	}
+	return false, v.wait(condition{v.done, v.number, v.number})
 }
 
 // synchronise is Visit.synchronise, with Arrive.
@@ -200,23 +257,15 @@ func (v *modelled) synchronise() bool {
 	if v.spread {
 		return v.meetSpread()
 	}
-	if v.add(v.count, 1) < v.n {
-		return v.wait(condition{v.done, v.number, v.number})
+	last, ok := v.count()
+	if last {
+		v.release()
 	}
-	v.release()
-	return true
+	return ok
 }
 
 // release is Visit.release.
-func (v *modelled) release() {
-	if v.wrong == "count begun again after done" {
-		v.store(v.done, v.number)
-		v.store(v.count, 0)
-		return
-	}
-	v.store(v.count, 0)
-	v.store(v.done, v.number)
-}
+func (v *modelled) release() { v.store(v.done, v.number) }
 
 // meetSpread is Visit.meetSpread. Who waits looks at one seat after the other.
 func (v *modelled) meetSpread() bool {
@@ -322,7 +371,7 @@ func (v *modelled) user(o rune) bool {
 
 // share is Visit.Share. What is not laid open is not shown.
 func (v *modelled) share(o rune) bool {
-	v.operations++
+	v.begin()
 	hidden := 0
 	if v.may.hide {
 		hidden = v.choose(2)
@@ -430,7 +479,8 @@ func (v *modelled) workTogether() bool {
 		v.views()
 	}
 	for {
-		i := v.add(v.next, 1) - 1
+		i := v.add(v.next, 1) - 1 - v.base
+		v.claim(0 <= i && i < 2*v.n, "piece %d is taken, want 0 to %d", i, 2*v.n-1)
 		if i >= v.n {
 			break
 		}
@@ -440,20 +490,25 @@ func (v *modelled) workTogether() bool {
 			}
 			entered = true
 		}
-		if v.wrong == "a piece done before it is" && v.add(v.left, -1) == 0 {
+		if v.wrong == "a piece done before it is" && v.add(v.left, -1) == v.base {
 			return true
 		}
 		v.piece(i)
 		if v.interruption() {
 			return v.fail()
 		}
-		if v.wrong != "a piece done before it is" && v.add(v.left, -1) == 0 {
+		if v.wrong == "a piece done before it is" {
+			continue
+		}
+		left := v.add(v.left, -1) - v.base
+		v.claim(0 <= left && left < v.n, "%d pieces are left, want 0 to %d", left, v.n-1)
+		if left == 0 {
 			v.store(v.inside[v.me], 0)
 			return true
 		}
 	}
 	v.store(v.inside[v.me], 0)
-	return v.wait(condition{v.left, 0, 0})
+	return v.wait(condition{v.left, v.base, v.base})
 }
 
 // modelQueue is queueLength of the model of Broadcast.
