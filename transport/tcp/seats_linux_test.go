@@ -228,6 +228,35 @@ func TestPagesFull(t *testing.T) {
 	closeTogether(t, eps)
 }
 
+// TestLostNumber: a member whose seat has been overwritten finds that where it waits for something else.
+func TestLostNumber(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context, e *nearby) error{
+		"message": func(ctx context.Context, e *nearby) error {
+			return e.Exchange(ctx, transport.Call{Group: 2, Seq: 1},
+				[]transport.Transfer{{Kind: transport.Recv, Peer: 1, Buf: make([]byte, 8)}})
+		},
+		"meeting": func(ctx context.Context, e *nearby) error {
+			_, _, err := e.Gather(ctx, transport.Call{Group: 2, Seq: 1}, []int{0, 1}, nil, 8, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			leaktest.Check(t)
+			eps, _ := meshes(t, 2, Config{})
+			together(t, eps, func(e *nearby) error {
+				_, _, err := e.Gather(t.Context(), transport.Call{Group: 1, Seq: 1}, []int{0, 1}, nil, 8, nil)
+				return err
+			})
+			e := eps[0].(*nearby)
+			clear(e.visits[1].seats[0][openBytes : openBytes+placeBoards])
+			if err := wait(t.Context(), e); err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
+				t.Errorf("%v, want that it is overwritten", err)
+			}
+			closeTogether(t, eps)
+		})
+	}
+}
+
 // TestShmTLS: a replica that is to share memory and has TLS is refused before it meets others.
 func TestShmTLS(t *testing.T) {
 	leaktest.Check(t)

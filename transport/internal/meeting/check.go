@@ -51,7 +51,7 @@ func (v *Visit) ownWrong() bool {
 	return own.synced.Load() != v.arrived
 }
 
-// doneWrong reports whether the hall says that less barriers are complete than the member has seen, or one to which the
+// doneWrong reports whether the hall says that fewer barriers are complete than the member has seen, or one to which the
 // member has not come.
 func (v *Visit) doneWrong(h *Hall) bool {
 	done := h.done.Load()
@@ -78,7 +78,8 @@ func (v *Visit) hallWrong(h *Hall) bool {
 	case v.spread:
 		return false
 	case v.stage == announcing || v.stage == syncing:
-		return !v.counts(h.count.Load())
+		// In this order: once the barrier is complete others may have arrived at the next one.
+		return !v.counts(h.count.Load()) && h.done.Load() != v.number
 	case v.stage == sharing:
 		next, left := h.next.Load()-v.base, h.left.Load()-v.base
 		return left < 0 || left > pieces || next < pieces || next > pieces+n
