@@ -249,7 +249,8 @@ func TestLostNumber(t *testing.T) {
 			})
 			e := eps[0].(*nearby)
 			clear(e.visits[1].seats[0][openBytes : openBytes+placeBoards])
-			if err := wait(t.Context(), e); err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
+			err := wait(t.Context(), e)
+			if err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
 				t.Errorf("%v, want that it is overwritten", err)
 			}
 			closeTogether(t, eps)

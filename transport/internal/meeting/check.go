@@ -51,8 +51,8 @@ func (v *Visit) ownWrong() bool {
 	return own.synced.Load() != v.arrived
 }
 
-// doneWrong reports whether the hall says that fewer barriers are complete than the member has seen, or one to which the
-// member has not come.
+// doneWrong reports whether the hall says that fewer barriers are complete than the member has seen, or one to which
+// the member has not come.
 func (v *Visit) doneWrong(h *Hall) bool {
 	done := h.done.Load()
 	return done < v.seen || done > v.number

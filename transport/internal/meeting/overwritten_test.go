@@ -67,7 +67,8 @@ func apart(t *testing.T) (visits []*Visit, places []*Place, aborted *atomic.Bool
 	}
 	for i := range 3 {
 		v := new(Visit)
-		v.Init(NewTableApart([]int{0, 1, 2}, func(place int) *Place { return places[place] }), i, &plainHost{v, aborted})
+		table := NewTableApart([]int{0, 1, 2}, func(place int) *Place { return places[place] })
+		v.Init(table, i, &plainHost{v, aborted})
 		visits = append(visits, v)
 	}
 	for _, err := range meet(visits) {
