@@ -3,6 +3,7 @@ package meeting
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -142,6 +143,47 @@ func TestPieceOverwritten(t *testing.T) {
 		t.Errorf("%v, want %v", err, errOverwritten)
 	}
 }
+
+// TestHallOverwritten: a count, a decision or a number of pieces left that no member can have written is an error, where
+// a member comes to it without having waited long.
+func TestHallOverwritten(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		members int
+		set     func(h *Hall, base int64)
+		do      func(v *Visit) error
+	}{
+		{"more have arrived than there are", 1, func(h *Hall, _ int64) { h.count.Store(1) }, counting},
+		{"fewer than none had arrived", 1, func(h *Hall, _ int64) { h.count.Store(math.MaxUint64) }, counting},
+		{"no decision", 2, func(h *Hall, _ int64) { h.done.Store(1) }, announces},
+		{"the decision of a later barrier", 2, func(h *Hall, _ int64) {
+			h.done.Store(1)
+			h.decided[1].Store(decision(3, false, false, false))
+		}, announces},
+		{"more pieces left than there are", 1, func(h *Hall, base int64) { h.left.Store(base + 3) }, working},
+		{"fewer pieces left than none", 1, func(h *Hall, base int64) { h.left.Store(base - 3) }, working},
+	} {
+		h := &host{m: newMeeting(c.members)}
+		v := h.visit()
+		h.m.shown[0] = transport.Memory{In: make([]byte, 8), Out: make([]byte, 8)}
+		h.m.failed.Store(true) // a wait that does not end
+		v.Begin(&transport.Call{Seq: 1, Group: 1})
+		v.operations, v.pieces, v.base = 1, 2, baseOf(1)
+		v.hall.next.Store(v.base)
+		c.set(v.hall, v.base)
+		if err := c.do(v); !errors.Is(err, errOverwritten) {
+			t.Errorf("%s: %v, want %v", c.name, err, errOverwritten)
+		}
+	}
+}
+
+func counting(v *Visit) error {
+	_, err := v.count()
+	return err
+}
+
+func announces(v *Visit) error { return v.announce(nil, true) }
+func working(v *Visit) error   { return v.workTogether(adder{1}) }
 
 // gathering is a meeting of goroutines, each of which makes its Place.
 type gathering struct {

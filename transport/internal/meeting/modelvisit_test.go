@@ -35,6 +35,8 @@ type modelled struct {
 	announcing bool
 	hidden     bool
 	combines   bool
+	seen       int
+	sharing    bool
 	may        mays
 	cancelled  bool
 	aborts     bool // there are aborts in this model
@@ -47,6 +49,8 @@ type mays struct {
 
 	// Member 0 may find the processors crowded, have a context that ends, have memory that is not laid open.
 	crowd, cancel, hide bool
+
+	check bool // members look with Visit.Check while they wait
 }
 
 // visits is a model of n members that carry out operations one after the other: g is a Gather, s a Share of one round,
@@ -74,7 +78,7 @@ func visits(n int, operations string, may mays) func(wrong string) *model {
 					v.may.crowd, v.may.cancel, v.may.hide = false, false, false
 				}
 				for k, o := range operations {
-					v.mark("operation", k, v.nextSpread, v.number, v.counted, v.cancelled)
+					v.mark("operation", k, v.nextSpread, v.number, v.counted, v.seen, v.cancelled)
 					if o == 'g' {
 						v.gather()
 					} else if !v.user(o) {
@@ -151,7 +155,7 @@ func flag(on bool) int {
 // announce is Visit.announce; hidden is 1 where the member's memory is not laid open. It reports whether the call goes
 // on.
 func (v *modelled) announce(combines bool, pieces, hidden int) bool {
-	v.announcing = true
+	v.announcing, v.sharing = true, false
 	v.number++
 	turn := v.turn()
 	if v.wrong != "the number before the call" {
@@ -243,7 +247,9 @@ func (v *modelled) count() (last, ok bool) {
 	if v.wrong == "no wait for the word of the last" {
 		return false, true
 	}
-	return false, v.wait(condition{v.done, v.number, v.number})
+	ok = v.wait(condition{v.done, v.number, v.number})
+	v.seen = v.number
+	return false, ok
 }
 
 // synchronise is Visit.synchronise, with Arrive.
@@ -251,7 +257,7 @@ func (v *modelled) synchronise() bool {
 	if v.interruption() {
 		return v.fail()
 	}
-	v.announcing = false
+	v.announcing, v.sharing = false, false
 	v.number++
 	v.store(v.synced[v.me], v.number)
 	if v.spread {
@@ -265,7 +271,10 @@ func (v *modelled) synchronise() bool {
 }
 
 // release is Visit.release.
-func (v *modelled) release() { v.store(v.done, v.number) }
+func (v *modelled) release() {
+	v.seen = v.number
+	v.store(v.done, v.number)
+}
 
 // meetSpread is Visit.meetSpread. Who waits looks at one seat after the other.
 func (v *modelled) meetSpread() bool {
@@ -316,8 +325,56 @@ func (v *modelled) interruption() bool {
 	return v.cancelled || v.aborts && v.load(v.aborted) != 0
 }
 
+// check is Visit.Check of a member that waits for a word, and survey of package stream: who has met goes on. What the
+// member alone writes is not looked at.
+func (v *modelled) check(c condition) {
+	wrong := func(ok bool, w word, got int) {
+		met := v.wrong != "no look after the check"
+		if !ok && met {
+			now := v.load(c.word)
+			met = c.least <= now && now <= c.most
+		}
+		v.claim(ok || met, "%d is held for overwritten, at word %d", got, w)
+	}
+	done := v.load(v.done)
+	wrong(v.seen <= done && done <= v.number, v.done, done)
+	ahead := v.number + 1
+	if v.wrong == "the next barrier is held for overwritten" {
+		ahead = v.number
+	}
+	for i := range v.n {
+		if i == v.me {
+			continue
+		}
+		w := v.seatWords.number[i][v.turn()]
+		number := v.load(w) / bits
+		wrong(number <= ahead, w, number)
+		synced := v.load(v.synced[i])
+		wrong(synced <= ahead, v.synced[i], synced)
+	}
+	switch {
+	case v.spread:
+	case v.sharing:
+		next, left := v.load(v.next)-v.base, v.load(v.left)-v.base
+		most := 2 * v.n
+		if v.wrong == "a piece that is not there is held for overwritten" {
+			most = v.n
+		}
+		wrong(v.n <= next && next <= most, v.next, next)
+		wrong(0 <= left && left <= v.n, v.left, left)
+	default:
+		count := v.load(v.seatWords.count)
+		wrong((v.counted-1)*v.n < count && count <= v.counted*v.n, v.seatWords.count, count)
+	}
+}
+
 // wait is Host.Wait for one word.
 func (v *modelled) wait(c condition) bool {
+	if v.may.check {
+		v.check(c)
+		v.mark("checked", c, v.operations, v.number, v.counted, v.seen, v.announcing, v.sharing, v.spread,
+			v.nextSpread, v.combines, v.hidden, v.cancelled)
+	}
 	if !v.aborts {
 		v.awaitAny(c)
 		return true
@@ -508,6 +565,7 @@ func (v *modelled) workTogether() bool {
 		}
 	}
 	v.store(v.inside[v.me], 0)
+	v.sharing = true
 	return v.wait(condition{v.left, v.base, v.base})
 }
 
