@@ -144,8 +144,8 @@ func TestPieceOverwritten(t *testing.T) {
 	}
 }
 
-// TestHallOverwritten: a count, a decision or a number of pieces left that no member can have written is an error, where
-// a member comes to it without having waited long.
+// TestHallOverwritten: a count, a decision or a number of pieces left that no member can have written is an error,
+// where a member comes to it without having waited long.
 func TestHallOverwritten(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -140,8 +140,8 @@ func TestCheckOwn(t *testing.T) {
 	}
 }
 
-// TestHallOverwritten: numbers in the hall that make no sense end the next operation of all.
-func TestHallOverwritten(t *testing.T) {
+// TestHallOverwrittenInMeetings: numbers in the hall that make no sense end the next operation of all.
+func TestHallOverwrittenInMeetings(t *testing.T) {
 	for name, overwrite := range map[string]func(h *Hall){
 		"count 0":   func(h *Hall) { h.count.Store(0) },
 		"count -1":  func(h *Hall) { h.count.Store(1<<64 - 1) },
