@@ -310,22 +310,23 @@ func TestAbortedWords(t *testing.T) {
 func TestCheckOfVisit(t *testing.T) {
 	near, all := nearMeshes(t, 2)
 	v := visitOf(t, near[0], 0, 1)
-	if err := v.Check(true); err != nil {
+	near[0].now = v
+	if err := near[0].Check(); err != nil {
 		t.Fatal(err)
 	}
 	header := all[0].shm.own.Memory()
 	header[0]++
-	if err := v.Check(true); err == nil {
+	if err := near[0].Check(); err == nil {
 		t.Error("the header of the segment is garbage: no error")
 	}
 	header[0]--
 	v.Arrive()
-	if err := v.Check(true); err != nil {
+	if err := near[0].Check(); err != nil {
 		t.Fatal(err)
 	}
 	v.Arrive()
 	clear(v.seats[0][openBytes:])
-	if err := v.Check(true); err == nil {
+	if err := near[0].Check(); err == nil {
 		t.Error("the member's own seat is garbage: no error")
 	}
 }
