@@ -325,19 +325,10 @@ func (v *modelled) interruption() bool {
 	return v.cancelled || v.aborts && v.load(v.aborted) != 0
 }
 
-// check is Visit.Check of a member that waits for a word, and survey of package stream: who has met goes on. What the
-// member alone writes is not looked at.
-func (v *modelled) check(c condition) {
-	wrong := func(ok bool, w word, got int) {
-		met := v.wrong != "no look after the check"
-		if !ok && met {
-			now := v.load(c.word)
-			met = c.least <= now && now <= c.most
-		}
-		v.claim(ok || met, "%d is held for overwritten, at word %d", got, w)
-	}
+// check is Visit.Check of a member that waits at a barrier or for pieces. What the member alone writes is left out.
+func (v *modelled) check() {
 	done := v.load(v.done)
-	wrong(v.seen <= done && done <= v.number, v.done, done)
+	v.claim(v.seen <= done && done <= v.number, "done is %d, want %d to %d", done, v.seen, v.number)
 	ahead := v.number + 1
 	if v.wrong == "the next barrier is held for overwritten" {
 		ahead = v.number
@@ -346,11 +337,10 @@ func (v *modelled) check(c condition) {
 		if i == v.me {
 			continue
 		}
-		w := v.seatWords.number[i][v.turn()]
-		number := v.load(w) / bits
-		wrong(number <= ahead, w, number)
+		number := v.load(v.seatWords.number[i][v.turn()]) / bits
+		v.claim(number <= ahead, "a notice is of barrier %d, want at most %d", number, ahead)
 		synced := v.load(v.synced[i])
-		wrong(synced <= ahead, v.synced[i], synced)
+		v.claim(synced <= ahead, "a member is at barrier %d, want at most %d", synced, ahead)
 	}
 	switch {
 	case v.spread:
@@ -360,18 +350,27 @@ func (v *modelled) check(c condition) {
 		if v.wrong == "a piece that is not there is held for overwritten" {
 			most = v.n
 		}
-		wrong(v.n <= next && next <= most, v.next, next)
-		wrong(0 <= left && left <= v.n, v.left, left)
+		v.claim(v.n <= next && next <= most, "piece %d is next, want %d to %d", next, v.n, most)
+		v.claim(0 <= left && left <= v.n, "%d pieces are left, want 0 to %d", left, v.n)
 	default:
+		complete := v.wrong == "done looked at before the count" && v.load(v.done) == v.number
 		count := v.load(v.seatWords.count)
-		wrong((v.counted-1)*v.n < count && count <= v.counted*v.n, v.seatWords.count, count)
+		ok := (v.counted-1)*v.n < count && count <= v.counted*v.n
+		switch {
+		case ok, v.wrong == "done not looked at":
+		case v.wrong == "done looked at before the count":
+			ok = complete
+		default:
+			ok = v.load(v.done) == v.number
+		}
+		v.claim(ok, "%d have arrived, want %d to %d", count, (v.counted-1)*v.n+1, v.counted*v.n)
 	}
 }
 
 // wait is Host.Wait for one word.
 func (v *modelled) wait(c condition) bool {
 	if v.may.check {
-		v.check(c)
+		v.check()
 		v.mark("checked", c, v.operations, v.number, v.counted, v.seen, v.announcing, v.sharing, v.spread,
 			v.nextSpread, v.combines, v.hidden, v.cancelled)
 	}
