@@ -30,7 +30,6 @@ func kinds() []kind {
 		exempt: map[string]string{
 			"cmd/gclperf/picture.go": "a line is drawn where it was measured, which is for ADD of float32",
 			"internal/gen":           "an oracle of its own knows operators by itself, not by the table that it tests",
-			"internal/torture":       "the operators of its own that send signals stand for the sum, which its oracle has",
 			"rts/sharding.go":        "an argument must be one of two: gradients are summed or averaged",
 		},
 	}}
