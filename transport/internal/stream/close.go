@@ -132,7 +132,8 @@ func (l *Lane) settle() error {
 		}
 		return any || l.boards != nil && !l.boards.Heard()
 	}
-	if a, ok := l.parker.(Attendant); ok && l.boards != nil {
+	a, _ := l.parker.(Attendant)
+	if a != nil && l.boards != nil && !l.boards.Heard() {
 		a.Attend(hearing{l.boards})
 		defer a.Attend(nil)
 	}
@@ -151,6 +152,9 @@ func (l *Lane) settle() error {
 			if rest <= 0 {
 				n.expired.Store(true)
 				break
+			}
+			if a != nil && l.boards != nil && l.boards.Heard() {
+				a.Attend(nil) // or it would not sleep
 			}
 			l.sleep(rest)
 		}
