@@ -210,3 +210,37 @@ func TestAborting(t *testing.T) {
 		l.Close()
 	}
 }
+
+// told is what a replica has told beside messages: it is heard after some looks.
+type told struct{ looks int }
+
+func (*told) Elsewhere(*transport.Call) *transport.MismatchError { return nil }
+func (*told) Instead(int) *transport.MismatchError               { return nil }
+func (b *told) Heard() bool                                      { b.looks--; return b.looks < 0 }
+func (*told) Unheard() error                                     { return nil }
+func (*told) Check() error                                       { return nil }
+
+// TestCloseSleeps: a lane that is closed and waits for its messages to be read sleeps meanwhile: what else it has told
+// is awaited until that is heard, and no longer.
+func TestCloseSleeps(t *testing.T) {
+	for _, looks := range []int{0, 6} {
+		_, l, _ := loneNode(t, 0)
+		a := &attendant{chanParker: chanParker{make(chan struct{}, 1)}}
+		l.parker = a
+		l.SetBoards(&told{looks})
+		l.peers[1].sent.Store(1)
+		a.parks = func(k int) {
+			attends := len(a.goals) > 0 && a.goals[len(a.goals)-1] != nil
+			if heard := l.boards.(*told).looks < 0; attends == heard {
+				t.Errorf("park %d: attends %v, all is heard %v", k, attends, heard)
+			}
+			if k == 10 {
+				l.peers[1].acked.Store(1)
+			}
+		}
+		l.Close()
+		if a.count != 10 {
+			t.Errorf("%d parks, want 10", a.count)
+		}
+	}
+}
