@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -255,8 +256,9 @@ func testFault(t *testing.T, how syscall.Signal, when string, victim int) {
 		t.Logf("replica %d: %+v", i, e)
 		named := e.Replica == victim
 		if when == "joining" {
-			named = strings.Contains(e.Error, fmt.Sprintf(": replica %d: ", victim)) ||
-				strings.Contains(e.Error, fmt.Sprintf("replicas [%d]", victim))
+			// One that has dialled the victim ends, and is missing too where it has not come.
+			missing := regexp.MustCompile(fmt.Sprintf(`replicas \[([0-9]+ )*%d( [0-9]+)*\]`, victim))
+			named = strings.Contains(e.Error, fmt.Sprintf(": replica %d: ", victim)) || missing.MatchString(e.Error)
 		}
 		if !named {
 			t.Errorf("replica %d: %+v does not name replica %d", i, e, victim)
