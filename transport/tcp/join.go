@@ -176,6 +176,9 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	if c.Network.traits().auto {
 		if l.why = whySockets(cards); l.why == "" {
 			l.config.Network, l.ownUser = Shm, true
+		} else {
+			l.shm.close(nil)
+			l.shm = nil
 		}
 	}
 	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)

@@ -198,8 +198,6 @@ func (h hearing) Met() bool { return h.Heard() }
 // Awaits implements Awaited. Nobody asks.
 func (h hearing) Awaits(int) bool { return true }
 
-// Check implements Awaited. Nobody asks.
-
 // part tells the others that this replica leaves the lane, or all lanes, and gives back what the lane has.
 func (l *Lane) part(whole bool) {
 	n := l.node

@@ -151,7 +151,7 @@ func (l *Lane) park(now time.Time, again time.Duration) {
 	if w.noticed || w.parks > 0 && now.Sub(w.began) >= noticeAfter {
 		limit = l.notify(now)
 	}
-	if again >= 0 && (limit < 0 || again < limit) {
+	if again >= 0 && again < limit {
 		limit = again
 	}
 	w.parks++
