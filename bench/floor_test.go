@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +38,34 @@ func arlimit(t *testing.T, text, by string) (program string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
+}
+
+// TestMeetFloor wants a line of times from processes that only meet, whether they sleep or not, and refuses what makes
+// no sense.
+func TestMeetFloor(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("no gcc, or no Linux")
+	}
+	program := filepath.Join(t.TempDir(), "meet")
+	if out, err := exec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", program, "peers/meet.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, args := range []string{"0.001 2 32", "0.001 4 0", "0.001 3 8"} {
+		code, stdout, stderr := exit(t, program, strings.Fields(args)...)
+		var n, looks int
+		var median, least float64
+		fields := strings.Fields(args)
+		if _, err := fmt.Sscanf(stdout, "meet,%d,%d,%f,%f\n", &n, &looks, &median, &least); err != nil || code != 0 ||
+			strconv.Itoa(n) != fields[1] || strconv.Itoa(looks) != fields[2] || least <= 0 || median < least {
+			t.Errorf("%s: code %d, %q, %q, %v", args, code, stdout, stderr, err)
+		}
+	}
+	for _, args := range []string{"", "1 2", "0 2 32", "1 1 32", "1 65 32", "1 2 -1", "1 2 8x", "x 2 8"} {
+		code, stdout, stderr := exit(t, program, strings.Fields(args)...)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, "want seconds, 2 to 64 processes") {
+			t.Errorf("%q: code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
 }
 
 // exit runs a program. code is 0 or how it failed.

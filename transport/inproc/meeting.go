@@ -97,7 +97,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		return nil, err
 	}
 	v.Begin(&e.call)
-	v.yields = meeting.MeetYields
+	v.yields = meetYields
 	e.visit = v
 	return v, nil
 }
@@ -131,7 +131,7 @@ func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []in
 		}
 		e.dismiss()
 	}()
-	v.yields = meeting.GatherYields
+	v.yields = gatherYields
 	all, combined, err := v.Visit.Gather(mine, size, c)
 	settled = true
 	return all, combined, err

@@ -72,6 +72,9 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 			return nil, fmt.Errorf("tcp: replica %d: network %q: %w", c.Rank, c.Network, err)
 		}
 	}
+	if m.shm != nil && c.Crowded {
+		m.shm.crowd.Force(true)
+	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
 	for r := range m.controls {

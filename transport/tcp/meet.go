@@ -5,13 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"gogcl.dev/transport"
-	"gogcl.dev/transport/internal/crowd"
 	"gogcl.dev/transport/internal/hosts"
 	"gogcl.dev/transport/internal/meeting"
 	"gogcl.dev/transport/internal/segment"
@@ -29,18 +27,15 @@ type nearby struct {
 	last   *visit            // the one before
 	now    *visit            // in the operation in progress
 	call   transport.Call    // of that operation
-	window crowd.Window
 }
 
 // visit is a member's view of a meeting, and its host there.
 type visit struct {
 	meeting.Visit
-	e      *nearby
-	group  uint64
-	given  []int // the members as the caller gave them
-	spins  int
-	yields int // how often to let others run before parking, where not every member has a processor
-	until  time.Time
+	e     *nearby
+	group uint64
+	given []int // the members as the caller gave them
+	until time.Time
 
 	asleep []*atomic.Uint64 // by place: the words of the others' lanes; nil: not found yet
 	seats  [][]byte         // by place: seat blocks; nil: not found yet
@@ -54,8 +49,7 @@ func (m *mesh) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpoint {
 	if m.shm == nil {
 		return &e
 	}
-	n := &nearby{endpoint: e, near: make([]*neighbour, m.config.Size), visits: map[uint64]*visit{},
-		window: m.shm.crowd.Window()}
+	n := &nearby{endpoint: e, near: make([]*neighbour, m.config.Size), visits: map[uint64]*visit{}}
 	for r, c := range m.controls {
 		if c != nil {
 			n.near[r] = c.neighbour()
@@ -132,7 +126,6 @@ func (e *nearby) enter(ctx context.Context, c transport.Call, members []int, bro
 		e.Exit()
 		return nil, err
 	}
-	v.yields = meeting.MeetYields
 	e.now = v
 	if err := v.Interruption(); err != nil {
 		err = v.Fail(err)
@@ -164,7 +157,6 @@ func (e *nearby) Gather(ctx context.Context, call transport.Call, members []int,
 	}
 	settled := false
 	defer e.exit(v, &settled)
-	v.yields = meeting.GatherYields
 	all, combined, err = v.Visit.Gather(mine, size, c)
 	settled = true
 	return all, combined, err
@@ -297,7 +289,7 @@ func (e *nearby) newVisit(group uint64, members []int) (*visit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("group %#x cannot meet in shared memory: %w", group, err)
 	}
-	v := &visit{e: e, group: group, spins: meeting.MaxSpins, asleep: make([]*atomic.Uint64, n),
+	v := &visit{e: e, group: group, asleep: make([]*atomic.Uint64, n),
 		seats: make([][]byte, n), lists: make([][][]byte, n)}
 	place := slices.Index(members, e.Rank())
 	v.seats[place] = own
@@ -340,49 +332,9 @@ func (v *visit) Ring() {
 // Proclaim implements meeting.Host: a lane that sleeps is woken whatever for.
 func (v *visit) Proclaim() { v.Ring() }
 
-// looksPerWindow is how often a member looks before its wait counts as a long one, for the watch of crowds.
-const looksPerWindow = 4 << 10
-
-// Wait implements meeting.Host. A member that parks is put on an idle processor when it is woken. One that gives its
-// processor away instead may share one with whom it waits for, for as long as both do so.
+// Wait implements meeting.Host.
 func (v *visit) Wait() error {
-	looks, long := 0, time.Duration(0)
-	if v.Spread() {
-		for ; looks < v.spins; looks++ {
-			if v.Met() {
-				v.spins = min(2*v.spins, meeting.MaxSpins)
-				if long > 0 {
-					v.e.mesh.shm.crowd.Waited(&v.e.window, long)
-				}
-				return nil
-			}
-			if looks%meeting.LooksPerCheck == meeting.LooksPerCheck-1 {
-				if v.Interruption() != nil {
-					break
-				}
-				if looks%looksPerWindow == looksPerWindow-1 && long == 0 {
-					long = v.e.mesh.shm.crowd.Elapsed()
-				}
-			}
-		}
-		v.spins = max(v.spins/2, meeting.MinSpins)
-	} else {
-		outnumbered := v.e.Outnumbered()
-		for ; looks < v.yields; looks++ {
-			if v.Met() {
-				return nil
-			}
-			if outnumbered {
-				runtime.Gosched()
-			} else {
-				stream.YieldProcessor()
-			}
-		}
-	}
-	err := v.e.Await(v)
-	if long > 0 {
-		v.e.mesh.shm.crowd.Waited(&v.e.window, long)
-	}
+	err := v.e.Await(v, !v.Spread())
 	if err != nil {
 		v.vacate()
 	}
@@ -462,7 +414,7 @@ func (v *visit) Left(place int) meeting.Parting {
 
 // Crowded implements meeting.Host.
 func (v *visit) Crowded() bool {
-	return v.e.mesh.config.Crowded || v.e.mesh.shm.crowd.Crowded() || v.e.Outnumbered()
+	return v.e.mesh.shm.crowd.Crowded() || v.e.Outnumbered()
 }
 
 // Show implements meeting.Host.

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"gogcl.dev/transport/internal/crowd"
 	"gogcl.dev/transport/internal/handshake"
+	"gogcl.dev/transport/internal/meeting"
 	"gogcl.dev/transport/internal/segment"
 	"gogcl.dev/transport/internal/stream"
 )
@@ -95,6 +98,10 @@ type sleeper struct {
 	asleep *atomic.Uint64
 	links  []*rings
 	goal   stream.Awaited // nil: the lane waits for links only
+
+	spins  int  // how long to look, for a goal
+	watch  bool // the last look is evidence for the watch of crowds, and what follows it
+	window crowd.Window
 }
 
 func (s *shared) newSleeper(lane uint64) (stream.Parker, error) {
@@ -112,7 +119,8 @@ func (s *shared) newSleeper(lane uint64) (stream.Parker, error) {
 		p.Close()
 		return nil, err
 	}
-	return &sleeper{poller: p, shared: s, lane: lane, asleep: asleep}, nil
+	return &sleeper{poller: p, shared: s, lane: lane, asleep: asleep, spins: meeting.MaxSpins,
+		window: s.crowd.Window()}, nil
 }
 
 // Watch implements stream.Parker.
@@ -124,8 +132,80 @@ func (s *sleeper) Watch(l stream.Link) error {
 	return s.poller.Watch(l)
 }
 
-// Attend implements stream.Attendant.
+// Attend implements stream.Looker.
 func (s *sleeper) Attend(goal stream.Awaited) { s.goal = goal }
+
+const (
+	// looksPerWindow is how often a lane looks before its wait counts as a long one, for the watch of crowds.
+	looksPerWindow = 4 << 10
+
+	// linkLooks is how many looks at a goal take as long as one at a link.
+	linkLooks = 4
+
+	// yields is how often a lane gives its processor away before it parks, where not every replica can have one. An
+	// all-reduce of 8 B among four processes on two took 13 us with 2, 6.2 with 8, 4.7 with 16 and 4.3 with 32 (EPYC,
+	// 2026-11-28): to be woken takes 20.
+	yields = 32
+)
+
+// Look implements stream.Looker. A replica that parks is put on an idle processor when it is woken. One that gives its
+// processor away instead may share one with whom it waits for, for as long as both do so.
+func (s *sleeper) Look(crowded, goroutines bool, stop func() bool) bool {
+	s.watch = false
+	if goroutines || crowded || s.shared.crowd.Crowded() {
+		for range yields {
+			if s.come() {
+				return true
+			}
+			if goroutines {
+				runtime.Gosched()
+			} else {
+				stream.YieldProcessor()
+			}
+		}
+		return false
+	}
+	limit, window, long, came := s.spins, looksPerWindow, time.Duration(0), false
+	if s.goal == nil {
+		each := linkLooks * max(len(s.links), 1)
+		limit, window = limit/each, window/each
+	}
+	for looks := 0; looks < limit; looks++ {
+		if came = s.come(); came {
+			break
+		}
+		if looks%meeting.LooksPerCheck == meeting.LooksPerCheck-1 {
+			if stop() {
+				break
+			}
+			if looks >= window && !s.watch {
+				s.watch, long = true, s.shared.crowd.Elapsed()
+			}
+		}
+	}
+	if s.watch {
+		s.shared.crowd.Waited(&s.window, long)
+	}
+	if came {
+		s.spins = min(2*s.spins, meeting.MaxSpins)
+	} else {
+		s.spins = max(s.spins/2, meeting.MinSpins)
+	}
+	return came
+}
+
+// come reports whether there is something to do.
+func (s *sleeper) come() bool {
+	if s.goal != nil {
+		return s.goal.Met()
+	}
+	for _, r := range s.links {
+		if r.changed() {
+			return true
+		}
+	}
+	return false
+}
 
 // Park implements stream.Parker.
 func (s *sleeper) Park(limit time.Duration) {
@@ -135,7 +215,11 @@ func (s *sleeper) Park(limit time.Duration) {
 		changed = r.changed() || changed
 	}
 	if !changed && (s.goal == nil || !s.goal.Met()) {
+		began := s.shared.crowd.Elapsed()
 		s.poller.Park(limit)
+		if s.watch {
+			s.shared.crowd.Waited(&s.window, began)
+		}
 	}
 	s.asleep.Store(0)
 }

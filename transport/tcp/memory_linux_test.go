@@ -23,6 +23,7 @@ import (
 	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/handshake"
+	"gogcl.dev/transport/internal/meeting"
 	"gogcl.dev/transport/internal/segment"
 )
 
@@ -550,6 +551,70 @@ func TestSleeper(t *testing.T) {
 		}
 		waking.Wait()
 	}
+	b.Close()
+	s.Close()
+	for _, e := range eps {
+		e.Close()
+	}
+}
+
+// countedGoal is a stream.Awaited that is met at a look.
+type countedGoal struct{ looks, met int }
+
+func (g *countedGoal) Met() bool       { g.looks++; return g.looks == g.met }
+func (g *countedGoal) Awaits(int) bool { return false }
+
+// TestSleeperLooks: how long a lane looks before it parks, and that a long look, at a goal or at links, is told to the
+// watch of crowds.
+func TestSleeperLooks(t *testing.T) {
+	eps, all := meshes(t, 2, Config{})
+	parker, err := all[1].shm.newSleeper(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := parker.(*sleeper)
+	a, b := lanePair(t, all, 7)
+	if err := s.Watch(b); err != nil {
+		t.Fatal(err)
+	}
+	never := func() bool { return false }
+	for range 5 {
+		if s.Look(false, false, never); !s.watch {
+			t.Errorf("after %d spins a look at a link is none for the watch of crowds", s.spins)
+		}
+	}
+	if s.spins != meeting.MinSpins {
+		t.Errorf("after looks in vain %d spins", s.spins)
+	}
+	stops := 0
+	if s.Look(false, false, func() bool { stops++; return true }) || stops != 1 || s.watch {
+		t.Errorf("a look that is stopped goes on, or watches: %d stops, %t", stops, s.watch)
+	}
+	if n, err := a.Send(make([]byte, 10), nil, nil); n != 10 || err != nil {
+		t.Fatal(n, err)
+	}
+	if !s.Look(false, false, never) || s.spins != 2*meeting.MinSpins {
+		t.Errorf("what has come is not found, or worth %d spins", s.spins)
+	}
+	for _, who := range [][2]bool{{true, false}, {false, true}} {
+		goal := &countedGoal{}
+		s.Attend(goal)
+		if s.Look(who[0], who[1], never) || goal.looks != yields || s.watch {
+			t.Errorf("crowded, goroutines %v: %d looks, watch %t", who, goal.looks, s.watch)
+		}
+	}
+	all[1].shm.crowd.Force(true)
+	goal := &countedGoal{met: 3}
+	s.Attend(goal)
+	if !s.Look(false, false, never) || goal.looks != 3 || s.spins != 2*meeting.MinSpins {
+		t.Errorf("%d looks, want that the third ends them", goal.looks)
+	}
+	goal = &countedGoal{}
+	s.Attend(goal)
+	if s.Look(false, false, never) || goal.looks != yields {
+		t.Errorf("%d looks while the processors count as crowded", goal.looks)
+	}
+	s.Attend(nil)
 	b.Close()
 	s.Close()
 	for _, e := range eps {

@@ -63,7 +63,7 @@ type Window struct {
 // Init begins to watch. taken says how often the kernel has taken a processor from the process: Taken, but in tests.
 func (c *Watch) Init(taken func() int64) { c.began, c.taken = time.Now(), taken }
 
-// Force has the processors count as crowded, for good, or not: for tests.
+// Force has the processors count as crowded, for good, or not: for replicas that outnumber them, and for tests.
 func (c *Watch) Force(crowded bool) {
 	until := int64(0)
 	if crowded {
@@ -81,8 +81,8 @@ func (c *Watch) Elapsed() time.Duration { return time.Since(c.began) }
 // Crowded reports whether the processors are crowded.
 func (c *Watch) Crowded() bool {
 	until := c.until.Load()
-	if until == 0 {
-		return false
+	if until == 0 || until == math.MaxInt64 {
+		return until != 0
 	}
 	if int64(c.Elapsed()) < until {
 		return true

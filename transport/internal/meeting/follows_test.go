@@ -27,10 +27,10 @@ var modelledFuncs = []struct{ file, funcs string }{
 	{"../segment/layout.go", "find enter strike"},
 	{"../segment/own.go", "release Free Ended"},
 	{"../../tcp/memory.go", "answers wake Close Aborting"},
-	{"../../tcp/memory_linux.go", "Park"},
+	{"../../tcp/memory_linux.go", "Look come Park"},
 	{"../../tcp/meet.go", "newVisit seat Ring Proclaim Wait Interruption Fail vacate Stuck Show Views view"},
 	{"../stream/node.go", "stop"},
-	{"../stream/await.go", "await"},
+	{"../stream/await.go", "Await await"},
 	{"../stream/wait.go", "sleep"},
 	{"../stream/lane.go", "wake"},
 }
@@ -39,7 +39,7 @@ var modelledFuncs = []struct{ file, funcs string }{
 var modelledCalls = strings.Fields("Load Store Add Swap CompareAndSwap copy clear Wait Interruption Fail Piece Show Views " +
 	"Combine Ring Proclaim Vacate abort RingBell Park changed stop published punch strike done found wake room look wait " +
 	"announce count counts synchronise Arrive release meetSpread compare compareQueues enter End Done Ended Deserted Changed Free Lane " +
-	"Receiver find assemble Met Seat seat Tell Aborting Aborted Await interruption fail vacate gone Retire Wake Lock " +
+	"Attend Look come Receiver find assemble Met Seat seat Tell Aborting Aborted Await interruption fail vacate gone Retire Wake Lock " +
 	"close PutUint64 Bytes view ownWrong doneWrong wrong hallWrong")
 
 // TestModelled compares what the functions do in their order with testdata/modelled.txt, by which the models have been

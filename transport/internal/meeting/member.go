@@ -44,12 +44,3 @@ const (
 // LooksPerCheck is how often a member looks for the others before it looks for an interruption, which costs as much as
 // several looks.
 const LooksPerCheck = 32
-
-// How often a member lets others run before it parks, where members outnumber processors: less often where the others
-// will be done in no time. gclperf -n 8 -sizes 8,32K on two cores, medians of three: at 8 B 2.0 us with two
-// GatherYields, 2.5 with one or twelve, 2.8 with five; at 32 KiB 8.6 us with twelve MeetYields, 9.7 with five, 12.5
-// with one.
-const (
-	GatherYields = 2
-	MeetYields   = 12
-)

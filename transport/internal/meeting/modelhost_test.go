@@ -35,7 +35,7 @@ func processes(n, barriers int) func(wrong string) *model {
 					}
 					return true
 				}
-				wait := func(stage int, met func() bool) { // visit.Wait
+				wait := func(stage int, met func() bool) { // Lane.Await: Look, and then Park
 					for !met() {
 						m.mark(stage, sought, asleep, seats)
 						m.park(b[m.me], wrong, met)

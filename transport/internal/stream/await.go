@@ -52,19 +52,19 @@ func (l *Lane) Drop() { l.history.Drop(&l.call) }
 // Interruption says why the call in progress must stop, or nil.
 func (l *Lane) Interruption() error { return l.interruption() }
 
-// Await waits in a call that Enter has begun, looking no more than once before it parks. The error has ended the call.
-func (l *Lane) Await(w Awaited) error {
-	l.pause = pause{began: time.Now()}
-	l.goal, l.chase.still = w, false
-	a, _ := l.parker.(Attendant)
-	if a != nil {
-		a.Attend(w)
+// Await waits in a call that Enter has begun. crowded says that not every replica of the call can have a processor. The
+// error has ended the call.
+func (l *Lane) Await(w Awaited, crowded bool) error {
+	l.goal = w
+	l.looker.Attend(w)
+	l.heardOf = l.events.Load()
+	var err error
+	if !l.looker.Look(crowded, l.Outnumbered(), l.stops) {
+		l.pause, l.chase.still = pause{began: time.Now()}, false
+		err = l.await(w)
 	}
-	err := l.await(w)
 	l.goal, l.chase.still = nil, false
-	if a != nil {
-		a.Attend(nil)
-	}
+	l.looker.Attend(nil)
 	return err
 }
 

@@ -14,11 +14,20 @@ import (
 type attendant struct {
 	chanParker
 	goals []Awaited // what Attend was called with
+	looks []bool    // whether Look was called for crowded processors
+	comes bool      // Look finds what is attended to
+	halts bool      // Look has been stopped
 	parks func(k int)
 	count int
 }
 
 func (a *attendant) Attend(w Awaited) { a.goals = append(a.goals, w) }
+
+func (a *attendant) Look(crowded, goroutines bool, stop func() bool) bool {
+	a.looks = append(a.looks, crowded)
+	a.halts = stop()
+	return a.comes
+}
 
 func (a *attendant) Park(time.Duration) {
 	a.count++
@@ -41,7 +50,7 @@ func awaiting(t *testing.T) (*Node, *Lane, *attendant) {
 	t.Helper()
 	n, l, _ := loneNode(t, 0)
 	a := &attendant{chanParker: chanParker{make(chan struct{}, 1)}}
-	l.parker = a
+	l.parker, l.looker = a, a
 	if err := l.Take(hostileCall); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +104,7 @@ func TestAwait(t *testing.T) {
 			if test.parks != nil {
 				a.parks = func(k int) { test.parks(t, n, &w, k) }
 			}
-			err := l.Await(&w)
+			err := l.Await(&w, true)
 			if test.good == nil && err != nil || test.good != nil && !test.good(err) {
 				t.Error(err)
 			}
@@ -112,6 +121,33 @@ func TestAwait(t *testing.T) {
 			l.Close()
 		})
 	}
+}
+
+// TestAwaitLooks: a wait looks before it parks, crowded as it is told, and does not park when that was enough. A look
+// ends when something has been told.
+func TestAwaitLooks(t *testing.T) {
+	n, l, a := awaiting(t)
+	for _, crowded := range []bool{false, true} {
+		a.comes = true
+		if err := l.Await(&wished{}, crowded); err != nil || a.count != 0 || a.halts {
+			t.Errorf("%v, %d parks, stopped: %t", err, a.count, a.halts)
+		}
+	}
+	if !slices.Equal(a.looks, []bool{false, true}) {
+		t.Errorf("looks where processors are crowded: %v", a.looks)
+	}
+	if l.wake(); !l.stopped() {
+		t.Error("something has been told, and a look goes on")
+	}
+	if l.heardOf = l.events.Load(); l.stopped() {
+		t.Error("a look is stopped for nothing")
+	}
+	n.Abort(errors.New("gives up"))
+	if l.heardOf = l.events.Load(); !l.stopped() {
+		t.Error("there is an abort, and a look goes on")
+	}
+	l.Exit()
+	l.Close()
 }
 
 // TestDeserted: a call that waits for nobody fails when one of its replicas has left, and no other.
@@ -226,7 +262,7 @@ func TestCloseSleeps(t *testing.T) {
 	for _, looks := range []int{0, 6} {
 		_, l, _ := loneNode(t, 0)
 		a := &attendant{chanParker: chanParker{make(chan struct{}, 1)}}
-		l.parker = a
+		l.parker, l.looker = a, a
 		l.SetBoards(&told{looks})
 		l.peers[1].sent.Store(1)
 		a.parks = func(k int) {

@@ -132,7 +132,7 @@ func (l *Lane) settle() error {
 		}
 		return any || l.boards != nil && !l.boards.Heard()
 	}
-	a, _ := l.parker.(Attendant)
+	a := l.looker
 	if a != nil && l.boards != nil && !l.boards.Heard() {
 		a.Attend(hearing{l.boards})
 		defer a.Attend(nil)

@@ -19,6 +19,7 @@ type Lane struct {
 	dups   uint64 // under node.mu: made of this lane
 	parker Parker
 	poller Poller // the parker, if it is one
+	looker Looker // the same
 	peers  []peer // by replica
 
 	procs int64 // on which the goroutines of this process run
@@ -46,12 +47,13 @@ type Lane struct {
 	watched   <-chan struct{}
 	stopWatch func() bool
 	onDone    func()
-	settled   bool    // Exchange leaves in the ordinary way
-	torn      bool    // Close has come in the middle of a call; under node.mu
-	through   bool    // Close has told the others, and looks at nothing any more; under node.mu
-	engaged   bool    // the call in progress has no messages: see Enter
-	goal      Awaited // what it waits for, if there is something to ask
-	heardOf   uint64  // events, before the last look
+	stops     func() bool // stopped
+	settled   bool        // Exchange leaves in the ordinary way
+	torn      bool        // Close has come in the middle of a call; under node.mu
+	through   bool        // Close has told the others, and looks at nothing any more; under node.mu
+	engaged   bool        // the call in progress has no messages: see Enter
+	goal      Awaited     // what it waits for, if there is something to ask
+	heardOf   uint64      // events, before the last look
 	pause     pause
 	ended     uint          // calls that have ended
 	crowded   time.Time     // until when the processors count as crowded
@@ -145,10 +147,11 @@ func newLane(n *Node, number uint64) (*Lane, error) {
 	l := &Lane{node: n, number: number, parker: p, peers: make([]peer, n.Size), parted: make(chan struct{}),
 		history: calls.NewHistory(historyLength)}
 	l.poller, _ = p.(Poller)
+	l.looker, _ = p.(Looker)
 	for i := range l.peers {
 		l.peers[i].at = -1
 	}
-	l.onDone = l.wake
+	l.onDone, l.stops = l.wake, l.stopped
 	l.procs = int64(runtime.GOMAXPROCS(0))
 	if number == rootLane {
 		replicas.Add(1)

@@ -93,12 +93,17 @@ type Awaited interface {
 	Awaits(replica int) bool
 }
 
-// Attendant is a Parker that looks at what a call waits for once more before it sleeps.
-type Attendant interface {
+// Looker is a Parker of links that lie in memory: what a lane waits for can be seen without a call of the system.
+type Looker interface {
 	Parker
 
-	// Attend has Park return when w is met, until it is called with nil.
+	// Attend has Look and Park return when w is met, until it is called with nil.
 	Attend(w Awaited)
+
+	// Look looks for what Park waits for, as long as that is worth a processor or until stop, and reports whether it
+	// has come. crowded says that not every replica of the call can have a processor, goroutines that those of this
+	// process cannot: what the lane waits for is then done by a goroutine.
+	Look(crowded, goroutines bool, stop func() bool) bool
 }
 
 // Boards is what replicas tell each other beside the messages of a lane. The lane asks where a wait is long, where

@@ -125,8 +125,11 @@ func (l *Lane) wait() error {
 	if w.looks == aside && l.divert() {
 		return nil
 	}
-	spin, crowded := l.spins(now)
-	if now.Sub(w.began) < spin {
+	if l.looker != nil {
+		if came, err := l.look(now); came || err != nil {
+			return err
+		}
+	} else if spin, crowded := l.spins(now); now.Sub(w.began) < spin {
 		l.yield(crowded)
 		return nil
 	}
@@ -143,6 +146,25 @@ func (l *Lane) wait() error {
 	l.park(now, again)
 	return nil
 }
+
+// look has a Looker look for what the batch waits for, unless it has found something again and again with which the
+// lane could do nothing.
+func (l *Lane) look(now time.Time) (came bool, err error) {
+	if now.Sub(l.pause.began) >= l.node.Spin {
+		return false, nil
+	}
+	for _, r := range l.active {
+		if link := l.peers[r].link.Load(); link != nil {
+			if err := l.watchLink(r, link.Link); err != nil {
+				return false, err
+			}
+		}
+	}
+	return l.looker.Look(l.node.Crowded, l.Outnumbered(), l.stops), nil
+}
+
+// stopped reports whether a look is to end: there is a reason to fail, or something has been told.
+func (l *Lane) stopped() bool { return l.events.Load() != l.heardOf || l.interruption() != nil }
 
 // park waits until there may be something to do, or until it is time to listen again.
 func (l *Lane) park(now time.Time, again time.Duration) {
