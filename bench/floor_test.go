@@ -47,7 +47,8 @@ func TestMeetFloor(t *testing.T) {
 		t.Skip("no gcc, or no Linux")
 	}
 	program := filepath.Join(t.TempDir(), "meet")
-	if out, err := exec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", program, "peers/meet.c").CombinedOutput(); err != nil {
+	out, err := exec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", program, "peers/meet.c").CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, args := range []string{"0.001 2 32", "0.001 4 0", "0.001 3 8"} {
