@@ -50,7 +50,7 @@ var machineOf = regexp.MustCompile(`(?m)^# (.*, \d+ cores?), 20`)
 func TestRulesOn(t *testing.T) {
 	eachTable(t, false, func(folder, name, text string, r *Rules) {
 		at := folder + "/" + name
-		if !slices.Contains([]string{"inproc", "tcp", "unix", "mpi"}, name) {
+		if !slices.Contains([]string{"inproc", "shm", "tcp", "unix", "mpi"}, name) {
 			t.Errorf("%s: no transport has this name", at)
 		}
 		if machine := machineOf.FindStringSubmatch(text); folder != "all" {
@@ -66,7 +66,7 @@ func TestRulesOn(t *testing.T) {
 			if o := tuning.obstacle(&x, &q); o != none {
 				t.Errorf("%s:%d: %v: %s", at, x.Line, x, o.text(&x, &q))
 			}
-			if x.Implementation == Syncful && name != "inproc" {
+			if x.Implementation == Syncful && name != "inproc" && name != "shm" {
 				t.Errorf("%s:%d: %v: the transport has no peer memory", at, x.Line, x)
 			}
 			for n := x.Fewest; n <= x.Most; n++ {
