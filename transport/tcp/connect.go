@@ -301,6 +301,8 @@ func (m *mesh) meet(ctx context.Context) error {
 		}
 		come <- dials.Wait()
 	}()
+	look := time.NewTicker(endTime)
+	defer look.Stop()
 	var failed error
 	for dialled := false; !dialled || len(missing) > 0 && failed == nil; {
 		select {
@@ -310,6 +312,10 @@ func (m *mesh) meet(ctx context.Context) error {
 			dialled = true
 			if f := m.config.dialled; f != nil && failed == nil {
 				f(me)
+			}
+		case <-look.C:
+			if failed = m.ended(missing); failed != nil {
+				cancel()
 			}
 		case <-done: // one has come and failed, or is lost
 			done = nil
@@ -331,6 +337,16 @@ func (m *mesh) meet(ctx context.Context) error {
 		}
 	}
 	return failed
+}
+
+// ended is the error of a replica that has not come and never will: its process has ended.
+func (m *mesh) ended(missing map[int]bool) error {
+	for r := range missing {
+		if c := m.controls[r]; c.process.ended(0) && !c.isReserved() { // in this order: it may come, and end then
+			return fmt.Errorf("replica %d has not come: its process has ended", r)
+		}
+	}
+	return nil
 }
 
 // Connect implements stream.Host.

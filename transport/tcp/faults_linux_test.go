@@ -21,7 +21,7 @@ import (
 type fault struct {
 	When   string // one of faultTimes
 	Victim int
-	Writes bool // in a piece, the victim writes until it is killed; else it waits for word, and then writes
+	Writes bool // in a piece, the victim writes until it is killed; else it is stopped, and then writes
 
 	me  int
 	in  *bufio.Reader
@@ -90,7 +90,7 @@ func (f *fault) ended(err error) {
 // run is a process of TestFaults, from its connecting on.
 func (f *fault) run(l *Listener, addresses []Address) {
 	ctx := context.Background()
-	if f.When == "joining" {
+	if f.When == "joining" && !f.Writes { // one that is killed is not waited for
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
@@ -258,7 +258,9 @@ func testFault(t *testing.T, how syscall.Signal, when string, victim int) {
 		if when == "joining" {
 			// One that has dialled the victim ends, and is missing too where it has not come.
 			missing := regexp.MustCompile(fmt.Sprintf(`replicas \[([0-9]+ )*%d( [0-9]+)*\]`, victim))
-			named = strings.Contains(e.Error, fmt.Sprintf(": replica %d: ", victim)) || missing.MatchString(e.Error)
+			named = strings.Contains(e.Error, fmt.Sprintf(": replica %d: ", victim)) ||
+				strings.Contains(e.Error, fmt.Sprintf("replica %d has not come: its process has ended", victim)) ||
+				missing.MatchString(e.Error)
 		}
 		if !named {
 			t.Errorf("replica %d: %+v does not name replica %d", i, e, victim)

@@ -15,6 +15,7 @@ type Segment struct {
 	rank  int
 	form  Form
 	punch func(at, n int) error // gives pages back, which are zeros then
+	hold  func(at, n int) error // has the system give memory, or says that it has none; nil: it gives it when touched
 	unmap func() error
 	fd    int
 	pages *pages
@@ -49,6 +50,11 @@ func (s *Segment) allocate(key Key, bytes int) ([]byte, error) {
 	} else if end = at + bytes; end > len(s.memory) {
 		return nil, fmt.Errorf("the shared memory of this process is full: %d blocks in %d bytes: want fewer "+
 			"communicators and groups at a time", len(s.blocks), len(s.memory))
+	}
+	if s.hold != nil {
+		if err := s.hold(at, bytes); err != nil {
+			return nil, fmt.Errorf("%d bytes of shared memory: %w", bytes, err)
+		}
 	}
 	if err := s.enter(key, at); err != nil {
 		return nil, err

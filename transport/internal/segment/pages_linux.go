@@ -39,22 +39,6 @@ func collapse(at int, pages []byte) bool {
 	return unix.Madvise(pages, unix.MADV_COLLAPSE) == nil && len(pages)%hugeBytes == 0
 }
 
-// reserve has the system give a segment the memory for n bytes. What it does not have is an error here, and would end
-// the program where it is touched.
-func reserve(fd, at, n int) error {
-	for n > 0 {
-		k := min(n, hugeBytes) // a signal interrupts the call, which then has done nothing: hence by parts
-		switch err := unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(k)); err {
-		case nil:
-			at, n = at+k, n-k
-		case unix.EINTR:
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
 // heapName is how Go's runtime calls the mappings of its heap. The system joins neighbours of one name only; if they
 // were not joined, Alloc and Free again and again would use up the mappings that a process may have.
 var heapName = []byte(" Go: heap\x00")

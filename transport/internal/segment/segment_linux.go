@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -62,8 +63,38 @@ func Make(rank int, form Form) (s *Segment, err error) {
 	s.punch = func(at, n int) error {
 		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(n))
 	}
+	if strict(overcommitFile) {
+		s.hold = func(at, n int) error { return os.NewSyscallError("fallocate", reserve(fd, at, n)) }
+	}
 	s.unmap = func() error { return errors.Join(m.unmap(), unix.Close(fd)) }
 	return s, nil
+}
+
+// reserve has the system give a segment the memory for n bytes. What it does not have is an error here, and would end
+// the program where it is touched.
+func reserve(fd, at, n int) error {
+	for n > 0 {
+		k := min(n, hugeBytes) // a signal interrupts the call, which then has done nothing: hence by parts
+		switch err := unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(k)); err {
+		case nil:
+			at, n = at+k, n-k
+		case unix.EINTR:
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// overcommitFile says how the system gives memory.
+const overcommitFile = "/proc/sys/vm/overcommit_memory"
+
+// strict reports whether the system gives no memory that it may not have (mode 2). Elsewhere it ends processes where it
+// has none, and there a touch of a block may be a signal that ends this one: so its memory is asked for before. That of
+// a block of which a part is used would be wasted elsewhere.
+func strict(file string) bool {
+	mode, err := os.ReadFile(file)
+	return err == nil && strings.TrimSpace(string(mode)) == "2"
 }
 
 // Open maps the segment of another process, which has the rank given, by a descriptor that it has sent. The descriptor

@@ -132,6 +132,30 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 // TestBell: a bell is an eventfd that does not block; what is none is refused.
+// TestStrict: memory is asked for before where the system is in mode 2, and nowhere else.
+func TestStrict(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mode")
+	if strict(file) {
+		t.Error("a system that says nothing is strict")
+	}
+	for mode, want := range map[string]bool{"0\n": false, "1\n": false, "2\n": true, "22\n": false} {
+		if err := os.WriteFile(file, []byte(mode), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if strict(file) != want {
+			t.Errorf("mode %q: strict %t", mode, !want)
+		}
+	}
+	s, err := Make(0, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (s.hold != nil) != strict(overcommitFile) {
+		t.Error("memory is not asked for as the system wants it")
+	}
+	s.Close()
+}
+
 func TestBell(t *testing.T) {
 	bell, err := MakeBell()
 	if err != nil {

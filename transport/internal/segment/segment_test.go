@@ -172,6 +172,25 @@ func TestFull(t *testing.T) {
 }
 
 // TestFree: the memory of a ring that has ended is kept until its receiver is done.
+// TestHold: where memory is asked for before it is touched, a block that the system does not give is an error, and is
+// none when the system gives it later.
+func TestHold(t *testing.T) {
+	s, p := laid(t)
+	none := errors.New("the system has none")
+	asked := 0
+	s.hold = func(at, n int) error {
+		asked = n
+		return none
+	}
+	if _, err := s.Seat(1, 2, 8192); !errors.Is(err, none) || asked != 8192 || p.Seat(1, 2, 8192) != nil {
+		t.Errorf("%v, %d bytes asked for", err, asked)
+	}
+	none = nil
+	if _, err := s.Seat(1, 2, 8192); err != nil || p.Seat(1, 2, 8192) == nil {
+		t.Errorf("%v, when there is memory", err)
+	}
+}
+
 func TestFree(t *testing.T) {
 	s, p := laid(t)
 	out, in := ringOf(t, s, p, 1)

@@ -158,25 +158,19 @@ func (l *Lane) survey() error {
 		}
 	}
 	err := l.discord()
-	if err != nil && l.goal != nil && l.goal.Met() {
+	if err == nil {
+		err = l.follow()
+	}
+	if err == nil && l.pause.noticed && l.boards != nil {
+		err = l.boards.Check()
+	}
+	if err == nil || l.goal != nil && l.goal.Met() {
 		return nil
 	}
-	switch err := err.(type) {
-	case nil:
-	case *corruptLinkError:
-		return l.fail(&transport.Transfer{Kind: transport.Recv, Peer: err.Replica}, err.Err)
-	default:
-		return l.fail(nil, err)
+	if corrupt, ok := err.(*corruptLinkError); ok {
+		return l.fail(&transport.Transfer{Kind: transport.Recv, Peer: corrupt.Replica}, corrupt.Err)
 	}
-	if err := l.follow(); err != nil && (l.goal == nil || !l.goal.Met()) {
-		return l.fail(nil, err)
-	}
-	if l.pause.noticed && l.boards != nil {
-		if err := l.boards.Check(); err != nil && (l.goal == nil || !l.goal.Met()) { // who has met goes on
-			return l.fail(nil, err)
-		}
-	}
-	return nil
+	return l.fail(nil, err)
 }
 
 // corruptLinkError is a corruptError of a link that the batch does not read from.
