@@ -193,10 +193,13 @@ func (r *Receiver) Skip(n int) (wake bool) {
 	return r.wroteAt.Load()-r.read <= uint64(len(r.bytes)/2)
 }
 
-// Come is how many bytes have come, as far as the index makes sense.
+// Come is how many bytes have come, as far as the index makes sense. It is not a look: Changed goes on to say that they
+// have come.
 func (r *Receiver) Come() uint64 {
-	r.look() // an index that makes no sense shows in Peek
-	return r.noted
+	if wrote := r.wroteAt.Load(); wrote-r.read <= uint64(len(r.bytes)) {
+		return wrote
+	}
+	return r.noted // the index shows in Peek
 }
 
 // Changed reports whether something has come since the receiver last looked, or was asked.

@@ -131,7 +131,6 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestBell: a bell is an eventfd that does not block; what is none is refused.
 // TestStrict: memory is asked for before where the system is in mode 2, and nowhere else.
 func TestStrict(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mode")
@@ -156,6 +155,7 @@ func TestStrict(t *testing.T) {
 	s.Close()
 }
 
+// TestBell: a bell is an eventfd that does not block; what is none is refused.
 func TestBell(t *testing.T) {
 	bell, err := MakeBell()
 	if err != nil {

@@ -171,7 +171,6 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestFree: the memory of a ring that has ended is kept until its receiver is done.
 // TestHold: where memory is asked for before it is touched, a block that the system does not give is an error, and is
 // none when the system gives it later.
 func TestHold(t *testing.T) {
@@ -191,6 +190,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestFree: the memory of a ring that has ended is kept until its receiver is done.
 func TestFree(t *testing.T) {
 	s, p := laid(t)
 	out, in := ringOf(t, s, p, 1)
@@ -375,6 +375,9 @@ func TestChanged(t *testing.T) {
 		t.Error("changed from the start")
 	}
 	out.Send([]byte{1}, nil, nil, func() {})
+	if come := in.Come(); come != 1 { // which a lane asks before it parks
+		t.Errorf("%d bytes have come, want 1", come)
+	}
 	if !in.Changed() || in.Changed() {
 		t.Error("a byte is not seen once")
 	}
