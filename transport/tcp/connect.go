@@ -314,9 +314,17 @@ func (m *mesh) meet(ctx context.Context) error {
 				f(me)
 			}
 		case <-look.C:
-			if failed = m.ended(missing); failed != nil {
-				cancel()
+			if failed = m.ended(missing); failed == nil {
+				break
 			}
+			if known := m.node.Err(); known != nil { // of which the end may be a consequence
+				failed = known
+			}
+			cancel()
+			if !dialled {
+				<-come // a dial that ends for that is no reason
+			}
+			return failed
 		case <-done: // one has come and failed, or is lost
 			done = nil
 			late = time.After(wordTime)

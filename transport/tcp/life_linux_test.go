@@ -175,6 +175,62 @@ func TestMeetFails(t *testing.T) {
 	}
 }
 
+// endedProcess is a process that has ended.
+func endedProcess() *process { return &process{os.Getpid(), "never"} }
+
+// TestMeetsTheDead: a replica ends its joining when the process of one that has not come has ended. It names that one
+// although it is still dialling another, and gives the reason of a failure of which it has heard before.
+func TestMeetsTheDead(t *testing.T) {
+	t.Parallel()
+	for _, heard := range []bool{false, true} {
+		t.Run(fmt.Sprintf("heard=%t", heard), func(t *testing.T) {
+			t.Parallel()
+			const why = "the reason of replica 2"
+			all := make([]*mesh, 3)
+			met := make(chan *mesh, 1)
+			c := Config{Size: 3}
+			c.meets = func(m *mesh) {
+				all[m.config.Rank] = m
+				switch rank := m.config.Rank; {
+				case rank == 1 && !heard:
+					m.controls[0].process = endedProcess()
+				case rank == 2:
+					met <- m
+				}
+			}
+			c.dialled = func(rank int) {
+				if rank == 1 {
+					(<-met).node.Abort(errors.New(why))
+					<-all[1].node.Done()
+					all[1].controls[0].process = endedProcess()
+				}
+			}
+			listeners, addresses, err := listenAll(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listeners[0].Close()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			var two sync.WaitGroup
+			if heard {
+				two.Go(func() { listeners[2].Connect(ctx, addresses) })
+			} else {
+				defer listeners[2].Close() // which answers nobody who dials it
+			}
+			_, err = listeners[1].Connect(ctx, addresses)
+			want := "replica 0 has not come: its process has ended"
+			if heard {
+				want = why
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			two.Wait()
+		})
+	}
+}
+
 // connected connects c.Size replicas and returns their listeners too.
 func connected(t testing.TB, c Config) ([]*Listener, []transport.Endpoint) {
 	t.Helper()
