@@ -25,7 +25,12 @@ func CheckRoom(form Form, segments int) error {
 }
 
 // Make makes the segment of this process, which has the rank given.
-func Make(rank int, form Form) (s *Segment, err error) {
+func Make(rank int, form Form) (*Segment, error) {
+	return makeSegment(rank, form, strict(overcommitFile))
+}
+
+// makeSegment is Make where the system is strict, or is not.
+func makeSegment(rank int, form Form, strict bool) (s *Segment, err error) {
 	if err := form.check(); err != nil {
 		return nil, err
 	}
@@ -50,11 +55,19 @@ func Make(rank int, form Form) (s *Segment, err error) {
 	if err := unix.Ftruncate(fd, form.Bytes); err != nil {
 		return nil, os.NewSyscallError("ftruncate", err)
 	}
+	var hold func(at, n int) error
+	if strict {
+		hold = func(at, n int) error { return os.NewSyscallError("fallocate", reserve(fd, at, n)) }
+		if err := hold(0, directoryAt+directoryBytes); err != nil {
+			return nil, fmt.Errorf("the directory of the shared memory of this process: %w", err)
+		}
+	}
 	m, err := mapAll(fd, form)
 	if err != nil {
 		return nil, err
 	}
 	s = newSegment(m, rank, form)
+	s.hold = hold
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		m.unmap()
 		return nil, os.NewSyscallError("fcntl(F_ADD_SEALS)", err)
@@ -62,9 +75,6 @@ func Make(rank int, form Form) (s *Segment, err error) {
 	s.fd = fd
 	s.punch = func(at, n int) error {
 		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(n))
-	}
-	if strict(overcommitFile) {
-		s.hold = func(at, n int) error { return os.NewSyscallError("fallocate", reserve(fd, at, n)) }
 	}
 	s.unmap = func() error { return errors.Join(m.unmap(), unix.Close(fd)) }
 	return s, nil
@@ -90,8 +100,8 @@ func reserve(fd, at, n int) error {
 const overcommitFile = "/proc/sys/vm/overcommit_memory"
 
 // strict reports whether the system gives no memory that it may not have (mode 2). Elsewhere it ends processes where it
-// has none, and there a touch of a block may be a signal that ends this one: so its memory is asked for before. That of
-// a block of which a part is used would be wasted elsewhere.
+// has none, and there a touch of a block or of the directory may be a signal that ends this one: so their memory is
+// asked for before. That of a block of which a part is used would be wasted elsewhere.
 func strict(file string) bool {
 	mode, err := os.ReadFile(file)
 	return err == nil && strings.TrimSpace(string(mode)) == "2"

@@ -131,7 +131,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestStrict: memory is asked for before where the system is in mode 2, and nowhere else.
+// TestStrict: memory is asked for before it is touched where the system is in mode 2, and nowhere else.
 func TestStrict(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mode")
 	if strict(file) {
@@ -153,6 +153,24 @@ func TestStrict(t *testing.T) {
 		t.Error("memory is not asked for as the system wants it")
 	}
 	s.Close()
+	if s, err = makeSegment(0, small, true); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	held := func() int64 {
+		var stat unix.Stat_t
+		if err := unix.Fstat(s.FD(), &stat); err != nil {
+			t.Fatal(err)
+		}
+		return stat.Blocks * 512
+	}
+	before := held()
+	if want := int64(directoryAt + directoryBytes); before < want {
+		t.Errorf("%d bytes are held for header and directory, want %d", before, want)
+	}
+	if _, err := s.Seat(1, 2, 1<<20); err != nil || held() < before+1<<20 {
+		t.Errorf("%d bytes are held with a block of 1 MiB, before %d, %v", held(), before, err)
+	}
 }
 
 // TestBell: a bell is an eventfd that does not block; what is none is refused.
