@@ -208,3 +208,40 @@ func TestBell(t *testing.T) {
 		}
 	}
 }
+
+// limited calls f while a limit of this process is as given.
+func limited(t *testing.T, resource int, limit uint64, f func()) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(resource, &was); err != nil {
+		t.Fatal(err)
+	}
+	if limit > was.Max {
+		t.Skipf("the limit is %d", was.Max)
+	}
+	if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	if err := unix.Setrlimit(resource, &was); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLimits: a segment that is longer than files may be is an error, not the signal that ends a process, and so are
+// more addresses than the process may have.
+func TestLimits(t *testing.T) {
+	var err error
+	limited(t, unix.RLIMIT_FSIZE, uint64(small.Bytes)-1, func() { _, err = Make(0, small) })
+	if err == nil || !strings.Contains(err.Error(), "ulimit -f") {
+		t.Errorf("%v, want an error with the limit of files", err)
+	}
+	const limit = 1 << 50 // more than there are, so that nothing else fails
+	n := int(limit / small.Bytes)
+	for more, want := range []bool{false, true} {
+		limited(t, unix.RLIMIT_AS, limit, func() { err = CheckRoom(small, n+more) })
+		if got := err != nil && strings.Contains(err.Error(), "ulimit -v"); got != want {
+			t.Errorf("%d segments: %v", n+more, err)
+		}
+	}
+}
