@@ -347,14 +347,22 @@ func (m *mesh) meet(ctx context.Context) error {
 	return failed
 }
 
-// ended is the error of a replica that has not come and never will: its process has ended.
+// ended is the error of replicas that have not come and never will: their processes have ended. All are named, since
+// one may have ended for another.
 func (m *mesh) ended(missing map[int]bool) error {
-	for r := range missing {
+	var ended []int
+	for _, r := range slices.Sorted(maps.Keys(missing)) {
 		if c := m.controls[r]; c.process.ended(0) && !c.isReserved() { // in this order: it may come, and end then
-			return fmt.Errorf("replica %d has not come: its process has ended", r)
+			ended = append(ended, r)
 		}
 	}
-	return nil
+	switch len(ended) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("replica %d has not come: its process has ended", ended[0])
+	}
+	return fmt.Errorf("replicas %v have not come: their processes have ended", ended)
 }
 
 // Connect implements stream.Host.

@@ -231,6 +231,29 @@ func TestMeetsTheDead(t *testing.T) {
 	}
 }
 
+// TestAllTheDeadAreNamed: one may have ended for another.
+func TestAllTheDeadAreNamed(t *testing.T) {
+	m := quietMesh(3, 4)
+	for r := range 3 {
+		m.controls[r].process = endedProcess()
+	}
+	here, there := net.Pipe()
+	defer here.Close()
+	defer there.Close()
+	if err := m.controls[1].reserve(here, 1<<attemptBits); err != nil {
+		t.Fatal(err)
+	}
+	for want, missing := range map[string]map[int]bool{
+		"replicas [0 2] have not come: their processes have ended": {2: true, 1: true, 0: true},
+		"replica 2 has not come: its process has ended":            {2: true, 1: true},
+		"<nil>": {1: true},
+	} {
+		if got := fmt.Sprint(m.ended(missing)); got != want {
+			t.Errorf("of %v %s, want %s", missing, got, want)
+		}
+	}
+}
+
 // connected connects c.Size replicas and returns their listeners too.
 func connected(t testing.TB, c Config) ([]*Listener, []transport.Endpoint) {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 // another start.
 type process struct {
 	pid   int
-	start string // as the kernel tells it
+	start string // as the kernel tells it; "": it had ended when it was looked for
 }
 
 // processName is Address.Process of this process.
@@ -35,11 +35,7 @@ func newProcess(mine, name string) *process {
 	if space == "" || !ok || err != nil || pid <= 0 {
 		return nil
 	}
-	start := startOf(pid)
-	if start == "" {
-		return nil
-	}
-	return &process{pid, start}
+	return &process{pid, startOf(pid)}
 }
 
 // startOf is when a process has started, or "".

@@ -55,6 +55,9 @@ func TestProcessEnded(t *testing.T) {
 	if !p.ended(0) {
 		t.Error("the child is still there")
 	}
+	if q := newProcess(mine, space+" "+strconv.Itoa(p.pid)); q == nil || !q.ended(0) {
+		t.Errorf("a process that has ended before it is asked after is %+v", q)
+	}
 	// What is said of a control connection that has ended without a word.
 	here, there := net.Pipe()
 	defer here.Close()
