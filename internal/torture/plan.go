@@ -64,7 +64,8 @@ func (e event) isHarmless() bool { return e == nothing || e == delay || e == pau
 // isSignal reports whether the event is a signal that the victim's process gets: it may happen at any moment.
 func (e event) isSignal() bool { return e == kill || e == silence || e == pause }
 
-// silenceTime is JoinConfig.Silence in a run with the event silence.
+// silenceTime is JoinConfig.Silence in a run with the event silence, and with garbage: bytes that a ring has lost are
+// missed only then, 1.1 to 1.5 times Silence after the last, which must be less than patience.
 const silenceTime = time.Second
 
 // lanes is how many connections the replicas of a run have at most.

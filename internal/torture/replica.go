@@ -79,7 +79,7 @@ func replica(text string) int {
 	p := newPlan(o.Seed, o.Processes, o.Network)
 	cfg := gcl.JoinConfig{Rank: o.Rank, Size: p.n, Job: fmt.Sprint("torture ", o.Seed), Rendezvous: o.Where,
 		Transport: p.transport, Secret: []byte("torture"), Timeout: patience}
-	if p.event == silence {
+	if p.event == silence || p.event == garbage {
 		cfg.Silence = silenceTime
 	}
 	if p.moment == joining {
