@@ -44,6 +44,7 @@
 // A lane that waits looks at its links, and gives the processor to others every few looks. After Config.Spin it parks.
 // A look that took long shows that others want the processor: for a while the lane gives it away after each look, and
 // parks sooner. Where the replicas of a process outnumber its processors, others are its goroutines, after each look.
+// Where links lie in memory, a [Looker] looks in the lane's place, and decides when the lane parks.
 //
 // A lane that waits for bytes asks the replica over the Host how many it has sent. A link over which nothing comes of
 // them for Config.Silence is lost, and so is one that has ended while the replica answers.

@@ -46,7 +46,8 @@ type Config struct {
 	Host       Host
 
 	// Spin is how long a lane that waits looks for progress before it parks, letting others have the processor between
-	// looks. Zero: not at all.
+	// looks. Zero: not at all. A lane with a Looker parks when that has looked in vain, and has it look no more after
+	// Spin.
 	Spin time.Duration
 
 	// Crowded says that other processes want the processor: a lane then gives it away after each look, to other threads
