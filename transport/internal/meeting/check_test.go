@@ -132,20 +132,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestPieceOverwritten: a number of a piece that is less than none is an error, and no piece.
-func TestPieceOverwritten(t *testing.T) {
-	h := &host{m: newMeeting(1)}
-	v := h.visit()
-	v.pieces = 1
-	v.base = baseOf(1)
-	v.hall.next.Store(v.base - 3)
-	if err := v.workTogether(nil); !errors.Is(err, errOverwritten) {
-		t.Errorf("%v, want %v", err, errOverwritten)
-	}
-}
-
-// TestHallOverwritten: a count, a decision or a number of pieces left that no member can have written is an error,
-// where a member comes to it without having waited long.
+// TestHallOverwritten: a count, a decision, or a number of pieces taken or left that no member can have written is an
+// error, where a member comes to it without having waited long.
 func TestHallOverwritten(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -160,6 +148,7 @@ func TestHallOverwritten(t *testing.T) {
 			h.done.Store(1)
 			h.decided[1].Store(decision(3, false, false, false))
 		}, announces},
+		{"fewer pieces taken than none", 1, func(h *Hall, base int64) { h.next.Store(base - 3) }, working},
 		{"more pieces left than there are", 1, func(h *Hall, base int64) { h.left.Store(base + 3) }, working},
 		{"fewer pieces left than none", 1, func(h *Hall, base int64) { h.left.Store(base - 3) }, working},
 	} {
@@ -185,6 +174,88 @@ func counting(v *Visit) error {
 func announces(v *Visit) error { return v.announce(nil, true) }
 func working(v *Visit) error   { return v.workTogether(adder{1}) }
 
+// TestHallOverwrittenInMeetings: numbers in the hall that make no sense end the operation of all members.
+func TestHallOverwrittenInMeetings(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		rounds    []int // of several, who has done its piece of one is counted
+		overwrite func(h *Hall)
+	}{
+		{"count 0", []int{3, 3}, func(h *Hall) { h.count.Store(0) }},
+		{"count -1", []int{3, 3}, func(h *Hall) { h.count.Store(math.MaxUint64) }},
+		{"count + 3", []int{3, 3}, func(h *Hall) { h.count.Add(3) }},
+		{"next 0", []int{20}, func(h *Hall) { h.next.Store(0) }},
+		{"next -1", []int{20}, func(h *Hall) { h.next.Store(-1) }},
+		{"left 0", []int{20}, func(h *Hall) { h.left.Store(0) }},
+		{"left -1", []int{20}, func(h *Hall) { h.left.Store(-1) }},
+	} {
+		m := newMeeting(3)
+		w := overwriter{new(sync.Once), func() { c.overwrite(&m.places[0].Load().hall) }}
+		_, errs := m.all(true, func(h *host) error {
+			h.v.Begin(new(transport.Call))
+			return h.v.Share(transport.Memory{}, c.rounds, w)
+		})
+		found := func(err error) bool { return errors.Is(err, errOverwritten) }
+		if !slices.ContainsFunc(errs, found) || slices.Contains(errs, nil) {
+			t.Errorf("%s: %v", c.name, errs)
+		}
+	}
+}
+
+// overwriter is a Worker that overwrites something in its first piece.
+type overwriter struct {
+	once      *sync.Once
+	overwrite func()
+}
+
+func (w overwriter) Piece([]transport.Memory, int, int) { w.once.Do(w.overwrite) }
+
+// TestCheckOwn: a member finds that a number has been overwritten that it has written, wherever it waits.
+func TestCheckOwn(t *testing.T) {
+	m := newMeeting(3)
+	hosts, errs := m.all(true, func(h *host) error { return h.meet(true) })
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	v, p := &hosts[0].v, m.places[0].Load()
+	type number struct {
+		name string
+		at   *atomic.Uint64
+		with uint64
+	}
+	numbers := []number{
+		{"notice 0", &p.seat.notices[0].number, 0}, {"notice 1", &p.seat.notices[1].number, 1 << 40},
+		{"synced", &p.seat.synced, 0}, {"done", &p.hall.done, 0}, {"done too", &p.hall.done, v.number + 1},
+	}
+	for k := range p.seat.queue { // which is full
+		numbers = append(numbers, number{fmt.Sprint("number ", k, " of the queue"), &p.seat.queue[k].number, 0})
+	}
+	for _, n := range numbers {
+		before := n.at.Swap(n.with)
+		if v.Check(false) != errOverwritten {
+			t.Errorf("%s: not found", n.name)
+		}
+		n.at.Store(before)
+	}
+	if err := v.Check(false); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTooManyPieces: the number of a piece fits beside that of the operation.
+func TestTooManyPieces(t *testing.T) {
+	if err := CheckRounds([]int{0}, []int{maxPieces}, adder{}); err != nil {
+		t.Error(err)
+	}
+	more := maxPieces
+	if more++; more < 0 {
+		t.Skip("there are no such numbers of 32 bits")
+	}
+	if _, ok := errors.AsType[*transport.ArgumentError](CheckRounds([]int{0}, []int{more}, adder{})); !ok {
+		t.Errorf("%d pieces are taken", more)
+	}
+}
+
 // gathering is a meeting of goroutines, each of which makes its Place.
 type gathering struct {
 	places []atomic.Pointer[Place]
@@ -196,6 +267,23 @@ func newMeeting(n int) *gathering {
 	return &gathering{places: make([]atomic.Pointer[Place], n), shown: make([]transport.Memory, n)}
 }
 
+// all has all members do something, each on a goroutine with its view. The first that fails ends the others' waits.
+func (m *gathering) all(crowded bool, do func(h *host) error) ([]*host, []error) {
+	hosts, errs := make([]*host, len(m.places)), make([]error, len(m.places))
+	var members sync.WaitGroup
+	for i := range hosts {
+		hosts[i] = &host{m: m, place: i, crowded: crowded}
+		members.Go(func() {
+			hosts[i].visit()
+			if errs[i] = do(hosts[i]); errs[i] != nil {
+				m.failed.Store(true)
+			}
+		})
+	}
+	members.Wait()
+	return hosts, errs
+}
+
 // host is the Host of a member that looks whether Check says anything at each look of each wait.
 type host struct {
 	m       *gathering
@@ -203,7 +291,6 @@ type host struct {
 	place   int
 	crowded bool
 	hides   bool
-	checks  map[stage]int
 }
 
 // visit makes the member's Place and its view.
@@ -213,17 +300,15 @@ func (h *host) visit() *Visit {
 	for i := range members {
 		members[i] = i
 	}
-	h.checks = map[stage]int{}
 	h.v.Init(NewTableApart(members, func(i int) *Place { return h.m.places[i].Load() }), h.place, h)
 	return &h.v
 }
 
 func (h *host) Wait() error {
 	for !h.v.Met() {
-		if err := h.v.Check(true); err != nil && !h.v.Met() { // who has met goes on
+		if err := h.v.Check(true); err != nil {
 			return h.Fail(fmt.Errorf("member %d in stage %d: %w", h.place, h.v.stage, err))
 		}
-		h.checks[h.v.stage]++
 		if h.m.failed.Load() {
 			return errors.New("another member has failed")
 		}
@@ -276,34 +361,19 @@ func (a adder) Combine(dst []byte, all [][]byte) {
 
 // TestCheckMeetings: Check never finds anything wrong in meetings of members that only do what they may.
 func TestCheckMeetings(t *testing.T) {
-	checks := map[stage]int{}
 	for n := 1; n <= 4; n++ {
 		for _, busy := range []bool{false, true} { // members find the processors crowded now and then, or always
-			m, hosts := newMeeting(n), make([]*host, n)
-			var members sync.WaitGroup
-			for i := range n {
-				hosts[i] = &host{m: m, place: i, crowded: busy}
-				members.Go(func() {
-					if err := hosts[i].meet(busy); err != nil {
-						m.failed.Store(true)
-						t.Errorf("%d members, busy %v: %v", n, busy, err)
-					}
-				})
-			}
-			members.Wait()
-			for _, h := range hosts {
-				for stage, count := range h.checks {
-					checks[stage] += count
-				}
+			_, errs := newMeeting(n).all(busy, func(h *host) error { return h.meet(busy) })
+			if err := errors.Join(errs...); err != nil {
+				t.Errorf("%d members, busy %v: %v", n, busy, err)
 			}
 		}
 	}
-	t.Log("checks by stage:", checks)
 }
 
 // meet carries out operations, the same as all members.
 func (h *host) meet(busy bool) error {
-	v, n := h.visit(), len(h.m.places)
+	v, n := &h.v, len(h.m.places)
 	all := rand.New(rand.NewPCG(1, uint64(n)))              // what all do
 	mine := rand.New(rand.NewPCG(2, uint64(h.place)))       // what the member does
 	message := func(i, k int) byte { return byte(7*i + k) } // of a member in an operation
