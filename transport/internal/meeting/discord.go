@@ -28,7 +28,7 @@ func (v *Visit) Ahead() *transport.MismatchError {
 		case v.stage == announcing && v.Present(i): // it has met, and gone on; looked for after the notice
 		case v.stage == taking && n.call == *v.call:
 		default:
-			return v.mismatch(i, n.call)
+			return v.mismatch(i, *v.call, n.call)
 		}
 	}
 	return nil
@@ -41,12 +41,11 @@ func (t *Table) Elsewhere(v *Visit, replica int, call *transport.Call) *transpor
 	if v != nil {
 		number = v.broadcasts + 1
 	}
-	for i := range t.seats {
-		s := t.seat(i)
-		if t.Members[i] == replica || s == nil {
+	for i, peer := range t.Members {
+		if peer == replica {
 			continue
 		}
-		if mismatch := s.elsewhere(number, replica, t.Members[i], call); mismatch != nil {
+		if mismatch := t.said(i).elsewhere(number, replica, peer, call); mismatch != nil {
 			return mismatch
 		}
 	}
@@ -73,10 +72,7 @@ func (v *Visit) Discord(place int) *transport.MismatchError {
 	if left == nil {
 		return nil
 	}
-	s := v.seat(place)
-	if s == nil {
-		s = &unmade
-	}
+	s := v.said(place)
 	for k := range v.own.queue {
 		mine, theirs := &v.own.queue[k], &s.queue[k]
 		number := mine.number.Load()
@@ -88,8 +84,7 @@ func (v *Visit) Discord(place int) *transport.MismatchError {
 			other = &theirs.call
 		}
 		if other != nil {
-			return &transport.MismatchError{
-				Replica: v.Members[v.Place], Peer: v.Members[place], Mine: mine.call, Theirs: *other}
+			return v.mismatch(place, mine.call, *other)
 		}
 	}
 	return nil
@@ -98,40 +93,43 @@ func (v *Visit) Discord(place int) *transport.MismatchError {
 // Heard reports whether all other members have come to the last broadcast, or will come to nothing any more.
 func (v *Visit) Heard() bool {
 	for i := range v.seats {
-		if s := v.seat(i); i != v.Place && v.host.Left(i) == nil && v.broadcasts > 0 &&
-			(s == nil || s.at(v.broadcasts).number.Load() < v.broadcasts) {
+		if i != v.Place && v.host.Left(i) == nil && v.said(i).at(v.broadcasts).number.Load() < v.broadcasts {
 			return false
 		}
 	}
 	return true
 }
 
-// unmade stands for the seat of a member that has not made it.
-var unmade Seat
+// said is the seat of a place, or one that says nothing: the member has not made its own.
+func (t *Table) said(place int) *Seat {
+	if s := t.seat(place); s != nil {
+		return s
+	}
+	return &silent
+}
+
+var silent Seat
 
 // Unmatched compares the member's last broadcast with what the others have come to. discord says what is wrong with the
 // calls of a member that has left, if anything is.
 func (v *Visit) Unmatched(discord func(place int) *transport.MismatchError) error {
-	last, replica := v.broadcasts, v.Members[v.Place]
+	last := v.broadcasts
 	own := v.own.at(last)
 	for i := range v.seats {
 		left := v.host.Left(i) // looked at first: who has left has taken all that it ever will
-		s := v.seat(i)
-		if s == nil {
-			s = &unmade
-		}
+		s := v.said(i)
 		theirs := s.at(last)
 		switch number := theirs.number.Load(); {
 		case i == v.Place:
 		case s.at(last+1).number.Load() == last+1:
-			return &transport.UnmatchedError{Replica: replica, Peer: v.Members[i], Theirs: s.at(last + 1).call}
+			return &transport.UnmatchedError{Replica: v.Members[v.Place], Peer: v.Members[i], Theirs: s.at(last + 1).call}
 		case number < last && left != nil:
 			if mismatch := discord(i); mismatch != nil {
 				return mismatch
 			}
 			return &transport.ClosedError{Replica: v.Members[i]}
 		case number == last && last > 0 && theirs.call != own.call:
-			return &transport.MismatchError{Replica: replica, Peer: v.Members[i], Mine: own.call, Theirs: theirs.call}
+			return v.mismatch(i, own.call, theirs.call)
 		}
 	}
 	return nil
@@ -140,11 +138,7 @@ func (v *Visit) Unmatched(discord func(place int) *transport.MismatchError) erro
 // Unvisited looks for a broadcast at a table at which a member of it has never been.
 func (t *Table) Unvisited(replica int) error {
 	for i := range t.seats {
-		s := t.seat(i)
-		if s == nil {
-			continue
-		}
-		if first := s.at(1); first.number.Load() == 1 {
+		if first := t.said(i).at(1); first.number.Load() == 1 {
 			return &transport.UnmatchedError{Replica: replica, Peer: t.Members[i], Theirs: first.call}
 		}
 	}

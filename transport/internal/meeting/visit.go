@@ -271,12 +271,12 @@ func (v *Visit) compare() error {
 
 // disagree ends an operation with a member that is in another call.
 func (v *Visit) disagree(place int, theirs transport.Call) error {
-	return v.host.Fail(v.mismatch(place, theirs))
+	return v.host.Fail(v.mismatch(place, *v.call, theirs))
 }
 
-// mismatch is that of the call in progress with a member's.
-func (v *Visit) mismatch(place int, theirs transport.Call) *transport.MismatchError {
-	return &transport.MismatchError{Replica: v.Members[v.Place], Peer: v.Members[place], Mine: *v.call, Theirs: theirs}
+// mismatch is that of a call with a member's.
+func (v *Visit) mismatch(place int, mine, theirs transport.Call) *transport.MismatchError {
+	return &transport.MismatchError{Replica: v.Members[v.Place], Peer: v.Members[place], Mine: mine, Theirs: theirs}
 }
 
 // Present reports whether v has no need to wait for the member at a place. A bystander may ask. A number is compared
