@@ -160,7 +160,7 @@ func (w *world) finish(t testing.TB, e *endpoint) bool {
 		if !e.visit.Met() {
 			return false
 		}
-		e.dismiss()
+		e.dismiss(false)
 		return true
 	}
 	if _, err := e.step(); err != nil {
@@ -254,12 +254,12 @@ func TestRegisterOfOneNumber(t *testing.T) {
 		t.Errorf("got %v before they have met, want a MismatchError", err)
 	}
 	atMeeting(there)
-	there.dismiss()
+	there.dismiss(false)
 	if err := enters(); err != nil {
 		t.Errorf("got %v after they have met", err)
 	}
 	register.leave(here)
-	here.dismiss()
+	here.dismiss(false)
 	for _, e := range made {
 		if err := e.Close(); err != nil {
 			t.Error(err)

@@ -48,11 +48,10 @@ type endpoint struct {
 	parks     uint64
 	spins     int // how often to look for progress before yielding
 	window    crowd.Window
-	settled   bool // Exchange leaves in the ordinary way
+	settled   bool // the call leaves in the ordinary way
 	exchanged calls.History
 	visits    map[uint64]*visit
-	last      *visit // the one before, and
-	lastGroup uint64 // its group
+	last      *visit // the one before
 
 	// Peers look at these, on lines of their own.
 	_       [64]byte

@@ -27,10 +27,11 @@ type visit struct {
 	meeting.Visit
 	e      *endpoint
 	table  *table
+	group  uint64
 	given  []int    // the members as the caller gave them
 	spins  int      // how often to look before parking, and
 	yields int      // how often to let others run
-	_      [48]byte // five lines in all
+	_      [40]byte // five lines in all
 }
 
 // assembly stands in endpoint.waiting for a meeting.
@@ -53,7 +54,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	if !slices.Equal(t.Members, members) {
 		return nil
 	}
-	v := &visit{e: e, table: t, given: members, spins: l.nw.spins}
+	v := &visit{e: e, table: t, group: group, given: members, spins: l.nw.spins}
 	v.Init(t.Table, slices.Index(members, e.rank), v)
 	if e.visits == nil {
 		e.visits = map[uint64]*visit{}
@@ -73,7 +74,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		return nil, e.refuse(call)
 	}
 	v := e.last
-	if v == nil || call.Group != e.lastGroup || !meeting.SameSlice(v.given, members) {
+	if v == nil || v.group != call.Group || !meeting.SameSlice(v.given, members) {
 		v = e.visits[call.Group]
 		if v == nil || !slices.Equal(v.Members, members) {
 			if err := meeting.CheckMembers(members, e.rank, len(e.lane.eps)); err != nil {
@@ -82,18 +83,18 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 			}
 			v = e.join(call.Group, members)
 		}
-		e.last, e.lastGroup = v, call.Group
+		e.last = v
 	}
 	e.ctx, e.done, e.call = ctx, ctx.Done(), *call
 	e.called = true
-	e.chains, e.offered, e.sent = e.chains[:0], 0, 0
+	e.chains, e.offered, e.sent, e.settled = e.chains[:0], 0, 0, true
 	err := e.interruption()
 	if err == nil && v == nil {
 		err = fmt.Errorf("group %#x has other members than %v", call.Group, members)
 	}
 	if err != nil {
 		err = e.fail(nil, err)
-		e.dismiss()
+		e.dismiss(false)
 		return nil, err
 	}
 	v.Begin(&e.call)
@@ -102,8 +103,14 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 	return v, nil
 }
 
-// dismiss ends a visit.
-func (e *endpoint) dismiss() {
+// dismiss ends a visit. shared says that it is a Share.
+func (e *endpoint) dismiss(shared bool) {
+	if !e.settled { // a Combiner or a Worker panicked or ended its goroutine
+		e.fail(nil, meeting.ErrCrash)
+	}
+	if shared {
+		e.visit.Forget()
+	}
 	e.ctx, e.done, e.visit = nil, nil, nil
 	e.busy.Unlock()
 }
@@ -124,16 +131,11 @@ func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []in
 	if err != nil {
 		return nil, nil, err
 	}
-	settled := false
-	defer func() {
-		if !settled { // a Combiner panicked or ended its goroutine
-			e.fail(nil, meeting.ErrCrash)
-		}
-		e.dismiss()
-	}()
+	defer e.dismiss(false)
 	v.yields = gatherYields
+	e.settled = false
 	all, combined, err := v.Visit.Gather(mine, size, c)
-	settled = true
+	e.settled = true
 	return all, combined, err
 }
 
@@ -146,7 +148,7 @@ func (e *endpoint) Broadcast(ctx context.Context, call transport.Call, members [
 	if err != nil {
 		return err
 	}
-	defer e.dismiss()
+	defer e.dismiss(false)
 	v.Mix(root, len(buf))
 	return v.Visit.Broadcast(root, buf)
 }
@@ -161,16 +163,10 @@ func (e *endpoint) Share(ctx context.Context, call transport.Call, members []int
 	if err != nil {
 		return err
 	}
-	settled := false
-	defer func() {
-		if !settled { // a Worker panicked or ended its goroutine
-			e.fail(nil, meeting.ErrCrash)
-		}
-		v.Forget()
-		e.dismiss()
-	}()
+	defer e.dismiss(true)
+	e.settled = false
 	err = v.Visit.Share(mine, rounds, w)
-	settled = true
+	e.settled = true
 	return err
 }
 

@@ -23,10 +23,11 @@ type nearby struct {
 	near []*neighbour // by replica; nil for this one
 
 	// Guarded by the lane's turn.
-	visits map[uint64]*visit // by group
-	last   *visit            // the one before
-	now    *visit            // in the operation in progress
-	call   transport.Call    // of that operation
+	visits  map[uint64]*visit // by group
+	last    *visit            // the one before
+	now     *visit            // in the operation in progress
+	call    transport.Call    // of that operation
+	settled bool              // it leaves in the ordinary way
 }
 
 // visit is a member's view of a meeting, and its host there.
@@ -126,20 +127,22 @@ func (e *nearby) enter(ctx context.Context, c transport.Call, members []int, bro
 		e.Exit()
 		return nil, err
 	}
-	e.now = v
+	e.now, e.settled = v, true
 	if err := v.Interruption(); err != nil {
 		err = v.Fail(err)
-		e.now = nil
-		e.Exit()
+		e.exit(false)
 		return nil, err
 	}
 	return v, nil
 }
 
-// exit ends an operation. settled says that it has ended in the ordinary way.
-func (e *nearby) exit(v *visit, settled *bool) {
-	if !*settled {
-		v.Fail(meeting.ErrCrash)
+// exit ends an operation. shared says that it is a Share.
+func (e *nearby) exit(shared bool) {
+	if !e.settled { // a Combiner or a Worker panicked or ended its goroutine
+		e.now.Fail(meeting.ErrCrash)
+	}
+	if shared {
+		e.now.Forget()
 	}
 	e.now = nil
 	e.Exit()
@@ -155,10 +158,10 @@ func (e *nearby) Gather(ctx context.Context, call transport.Call, members []int,
 	if err != nil {
 		return nil, nil, err
 	}
-	settled := false
-	defer e.exit(v, &settled)
+	defer e.exit(false)
+	e.settled = false
 	all, combined, err = v.Visit.Gather(mine, size, c)
-	settled = true
+	e.settled = true
 	return all, combined, err
 }
 
@@ -171,8 +174,7 @@ func (e *nearby) Broadcast(ctx context.Context, call transport.Call, members []i
 	if err != nil {
 		return err
 	}
-	settled := true
-	defer e.exit(v, &settled)
+	defer e.exit(false)
 	return v.Visit.Broadcast(root, buf)
 }
 
@@ -186,17 +188,10 @@ func (e *nearby) Share(ctx context.Context, call transport.Call, members []int, 
 	if err != nil {
 		return err
 	}
-	settled := false
-	defer func() {
-		if !settled { // a Worker panicked or ended its goroutine
-			v.Fail(meeting.ErrCrash)
-			settled = true
-		}
-		v.Forget()
-		e.exit(v, &settled)
-	}()
+	defer e.exit(true)
+	e.settled = false
 	err = v.Visit.Share(mine, rounds, w)
-	settled = true
+	e.settled = true
 	if err == transport.ErrNotShared {
 		e.Drop()
 	}
