@@ -56,11 +56,8 @@ func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait f
 	return eps, func() { <-done }, nil
 }
 
-// Crowd has the processors count as crowded for a while, at all endpoints of e's network.
-func Crowd(e transport.Endpoint) {
-	c := &e.(*endpoint).lane.nw.crowd
-	c.Begin(c.Elapsed(), true)
-}
+// Crowd has the processors count as crowded, or not, at all endpoints of e's network.
+func Crowd(e transport.Endpoint, crowded bool) { e.(*endpoint).lane.nw.crowd.Force(crowded) }
 
-// LooksForItself reports whether e will look for all others at its next meeting with the members that it met last.
-func LooksForItself(e transport.Endpoint) bool { return e.(*endpoint).last.NextSpread() }
+// LooksForItself reports whether e has looked for all others at its last meeting.
+func LooksForItself(e transport.Endpoint) bool { return e.(*endpoint).last.Spread() }

@@ -102,7 +102,7 @@ func (c *Watch) Waited(w *Window, from time.Duration) {
 	}
 	taken := c.taken()
 	if w.tooMuch(took, taken) {
-		c.Begin(now, w.counts)
+		c.begin(now, w.counts)
 	}
 	*w = Window{began: now, taken: taken, counts: took <= longWindow}
 }
@@ -113,9 +113,9 @@ func (w *Window) tooMuch(took time.Duration, taken int64) bool {
 	return w.waited >= took/waitedShare && rate >= crowdedRate
 }
 
-// Begin begins a crowded time, unless there is one. Where the window does not count it does so soon after a crowded
+// begin begins a crowded time, unless there is one. Where the window does not count it does so soon after a crowded
 // time only.
-func (c *Watch) Begin(now time.Duration, counts bool) {
+func (c *Watch) begin(now time.Duration, counts bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -38,9 +38,9 @@ func TestCrowdedTimes(t *testing.T) {
 		c := Watch{began: time.Now()}
 		lasts := func(want time.Duration) {
 			t.Helper()
-			c.Begin(c.Elapsed(), true)
+			c.begin(c.Elapsed(), true)
 			time.Sleep(want - time.Nanosecond)
-			c.Begin(c.Elapsed(), true) // changes nothing
+			c.begin(c.Elapsed(), true) // changes nothing
 			if !c.Crowded() {
 				t.Errorf("over before %v", want)
 			}

@@ -123,11 +123,9 @@ func (v *Visit) Mix(root, size int) {
 // Call is the call in progress.
 func (v *Visit) Call() *transport.Call { return v.call }
 
-// Spread reports whether in the operation in progress every member looks for itself, since it can have a processor.
+// Spread reports whether in the operation in progress, or the last one, every member looks for itself, since it can have
+// a processor.
 func (v *Visit) Spread() bool { return v.spread }
-
-// NextSpread is Spread in the next operation.
-func (v *Visit) NextSpread() bool { return v.nextSpread }
 
 // assemble waits until all members have their seats.
 func (v *Visit) assemble() error {
