@@ -11,14 +11,12 @@ import (
 
 // The layout of a segment, in bytes.
 const (
-	pageBytes   = 4096
-	headerBytes = pageBytes // of which headerUsed are in use
-	headerUsed  = 48
+	pageBytes  = 4096
+	headerUsed = 48 // of the page that begins a segment
 
-	entryBytes     = 16
-	entries        = 1 << 15
-	directoryAt    = headerBytes
-	directoryBytes = entries * entryBytes
+	entryBytes  = 16
+	entries     = 1 << 15
+	directoryAt = pageBytes
 
 	blocksAt = 1 << 20
 
@@ -117,30 +115,27 @@ func checkHeader(b []byte, rank int, form Form) error {
 	return nil
 }
 
-// Key names a block of a segment. It is not 0.
-type Key uint64
-
-// Kind is what a block is for.
-type Kind uint64
+// blockKey names a block of a segment. It is not 0.
+type blockKey uint64
 
 // The kinds of blocks.
 const (
-	LaneKind Kind = iota + 1 // the word of a lane: see Segment.Lane
-	RingKind                 // a ring, to one peer on one lane
-	SeatKind                 // what a member of a group shares with the others, on one lane
+	laneKind = iota + 1 // the word of a lane: see Segment.Lane
+	ringKind            // a ring, to one peer on one lane
+	seatKind            // what a member of a group shares with the others, on one lane
 )
 
-// KeyOf is the key of the block of a kind on a lane, for a peer, a group or nobody (0): a mixture by the finalizer of
+// keyOf is the key of the block of a kind on a lane, for a peer, a group or nobody (0): a mixture by the finalizer of
 // MurmurHash3.
-func KeyOf(kind Kind, lane, which uint64) Key {
-	x := uint64(kind)
+func keyOf(kind, lane, which uint64) blockKey {
+	x := kind
 	for _, y := range [2]uint64{lane, which} {
 		x = (x ^ y) * 0x9e3779b97f4a7c15
 		x = (x ^ x>>33) * 0xff51afd7ed558ccd
 		x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
 		x ^= x >> 33
 	}
-	return Key(max(x, 1))
+	return blockKey(max(x, 1))
 }
 
 // entry is one of a directory.
@@ -154,13 +149,13 @@ var errFull = errors.New("the directory of the shared memory of this process is 
 type memory []byte
 
 // entry is the i-th of those that a key may be in.
-func (m memory) entry(key Key, i int) *entry {
+func (m memory) entry(key blockKey, i int) *entry {
 	at := (int(key%entries) + i) % entries
 	return (*entry)(unsafe.Pointer(&m[directoryAt+at*entryBytes]))
 }
 
 // find returns the n bytes of the block of a key, or nil if there is none that lies in the segment's blocks.
-func (m memory) find(key Key, n int) []byte {
+func (m memory) find(key blockKey, n int) []byte {
 	for i := range window {
 		e := m.entry(key, i)
 		if e.key.Load() != uint64(key) {
@@ -188,7 +183,7 @@ func (m memory) block(offset uint64, n int) []byte {
 func word(block []byte, k int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&block[8*k])) }
 
 // enter gives a block a key that has none.
-func (m memory) enter(key Key, offset int) error {
+func (m memory) enter(key blockKey, offset int) error {
 	for i := range window {
 		if e := m.entry(key, i); e.key.Load() == 0 {
 			e.offset.Store(uint64(offset))
@@ -200,7 +195,7 @@ func (m memory) enter(key Key, offset int) error {
 }
 
 // holds reports whether the directory has a block of a key at an offset.
-func (m memory) holds(key Key, offset int) bool {
+func (m memory) holds(key blockKey, offset int) bool {
 	for i := range window {
 		if e := m.entry(key, i); e.key.Load() == uint64(key) {
 			return e.offset.Load() == uint64(offset)
@@ -210,7 +205,7 @@ func (m memory) holds(key Key, offset int) bool {
 }
 
 // strike takes a key back.
-func (m memory) strike(key Key) {
+func (m memory) strike(key blockKey) {
 	for i := range window {
 		m.entry(key, i).key.CompareAndSwap(uint64(key), 0)
 	}

@@ -23,9 +23,9 @@ type Segment struct {
 	mu      sync.Mutex // guards what follows
 	next    int        // where no block has been yet
 	free    map[int][]int
-	blocks  map[Key]extent
-	seats   map[uint64][]Key // by lane
-	waiting []*Sender        // let go, and their receivers may still look at them
+	blocks  map[blockKey]extent
+	seats   map[uint64][]blockKey // by lane
+	waiting []*Sender             // let go, and their receivers may still look at them
 }
 
 // extent is where a block lies.
@@ -35,11 +35,11 @@ type extent struct{ at, bytes int }
 func newSegment(m memory, rank int, form Form) *Segment {
 	putHeader(m, rank, form)
 	return &Segment{memory: m[:form.blockBytes()], rank: rank, form: form, fd: -1, pages: newPages(form),
-		next: blocksAt, free: map[int][]int{}, blocks: map[Key]extent{}, seats: map[uint64][]Key{}}
+		next: blocksAt, free: map[int][]int{}, blocks: map[blockKey]extent{}, seats: map[uint64][]blockKey{}}
 }
 
 // allocate makes a block of zeros under a key that has none. The caller holds s.mu.
-func (s *Segment) allocate(key Key, bytes int) ([]byte, error) {
+func (s *Segment) allocate(key blockKey, bytes int) ([]byte, error) {
 	s.reclaim()
 	if _, ok := s.blocks[key]; ok {
 		return nil, fmt.Errorf("the shared memory has a block of key %#x already", uint64(key))
@@ -68,7 +68,7 @@ func (s *Segment) allocate(key Key, bytes int) ([]byte, error) {
 }
 
 // release gives a block back. The caller holds s.mu.
-func (s *Segment) release(key Key) {
+func (s *Segment) release(key blockKey) {
 	x, ok := s.blocks[key]
 	if !ok {
 		return
@@ -98,7 +98,7 @@ func (s *Segment) reclaim() {
 func (s *Segment) Lane(lane uint64) (asleep *atomic.Uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, err := s.allocate(KeyOf(LaneKind, lane, 0), pageBytes)
+	b, err := s.allocate(keyOf(laneKind, lane, 0), pageBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -109,14 +109,14 @@ func (s *Segment) Lane(lane uint64) (asleep *atomic.Uint64, err error) {
 func (s *Segment) FreeLane(lane uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.release(KeyOf(LaneKind, lane, 0))
+	s.release(keyOf(laneKind, lane, 0))
 }
 
 // Seat makes the block of this process as a member of a group on a lane, of whole pages of zeros.
 func (s *Segment) Seat(lane, group uint64, bytes int) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := KeyOf(SeatKind, lane, group)
+	key := keyOf(seatKind, lane, group)
 	b, err := s.allocate(key, bytes)
 	if err == nil {
 		s.seats[lane] = append(s.seats[lane], key)
@@ -157,7 +157,7 @@ func (s *Segment) Check() error {
 func (s *Segment) Sender(lane uint64, peer int) (*Sender, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := KeyOf(RingKind, lane, uint64(peer))
+	key := keyOf(ringKind, lane, uint64(peer))
 	b, err := s.allocate(key, ringAt+s.form.Ring)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func newPeer(m memory, form Form, unmap func() error) *Peer {
 
 // Lane is the word of a lane of the peer, as in Segment.Lane, or nil: the peer has not opened the lane.
 func (p *Peer) Lane(lane uint64) (asleep *atomic.Uint64) {
-	if b := p.find(KeyOf(LaneKind, lane, 0), pageBytes); b != nil {
+	if b := p.find(keyOf(laneKind, lane, 0), pageBytes); b != nil {
 		return word(b, 0)
 	}
 	return nil
@@ -215,7 +215,7 @@ func (p *Peer) Lane(lane uint64) (asleep *atomic.Uint64) {
 
 // Receiver is the peer's ring to this process, which is number me, on a lane, or nil: the peer has not made it.
 func (p *Peer) Receiver(lane uint64, me int) *Receiver {
-	key := KeyOf(RingKind, lane, uint64(me))
+	key := keyOf(ringKind, lane, uint64(me))
 	if b := p.find(key, ringAt+p.form.Ring); b != nil {
 		return newReceiver(b, key, p.memory)
 	}
@@ -224,7 +224,7 @@ func (p *Peer) Receiver(lane uint64, me int) *Receiver {
 
 // Seat is the block of the peer as a member of a group on a lane, as in Segment.Seat, or nil: the peer has not made it.
 func (p *Peer) Seat(lane, group uint64, bytes int) []byte {
-	return p.find(KeyOf(SeatKind, lane, group), bytes)
+	return p.find(keyOf(seatKind, lane, group), bytes)
 }
 
 // Ended reports whether the sender has ended.

@@ -29,7 +29,7 @@ var errOverwritten = errors.New("the shared memory of this process makes no sens
 
 // Sender is the end of a ring that puts bytes in. One goroutine at a time uses it.
 type Sender struct {
-	key   Key
+	key   blockKey
 	bytes []byte
 
 	wrote     uint64 // this side's index, which is not read back
@@ -40,7 +40,7 @@ type Sender struct {
 	wroteAt, endedAt, wantsAt, readAt, doneAt *atomic.Uint64
 }
 
-func newSender(b []byte, key Key) *Sender {
+func newSender(b []byte, key blockKey) *Sender {
 	return &Sender{key: key, bytes: b[ringAt:], wroteAt: word(b, wroteWord), endedAt: word(b, endedWord),
 		wantsAt: word(b, wantsWord), readAt: word(b, readWord), doneAt: word(b, doneWord)}
 }
@@ -129,7 +129,7 @@ func (s *Sender) End() { s.endedAt.Store(1) }
 
 // Receiver is the end of a ring that takes bytes out. One goroutine at a time uses it.
 type Receiver struct {
-	key     Key
+	key     blockKey
 	bytes   []byte
 	segment memory // the sender's
 
@@ -141,7 +141,7 @@ type Receiver struct {
 	wroteAt, endedAt, wantsAt, readAt, doneAt *atomic.Uint64
 }
 
-func newReceiver(b []byte, key Key, segment memory) *Receiver {
+func newReceiver(b []byte, key blockKey, segment memory) *Receiver {
 	return &Receiver{key: key, bytes: b[ringAt:], segment: segment,
 		wroteAt: word(b, wroteWord), endedAt: word(b, endedWord), wantsAt: word(b, wantsWord),
 		readAt: word(b, readWord), doneAt: word(b, doneWord)}

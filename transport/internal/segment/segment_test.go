@@ -107,7 +107,7 @@ func TestDirectory(t *testing.T) {
 	if _, err := s.Lane(1); err == nil {
 		t.Error("made twice: no error")
 	}
-	key := KeyOf(LaneKind, 1, 0)
+	key := keyOf(laneKind, 1, 0)
 	var e *entry
 	for i := range window {
 		if e = p.entry(key, i); e.key.Load() == uint64(key) {
@@ -158,7 +158,7 @@ func TestFull(t *testing.T) {
 		t.Error(err)
 	}
 	s, _ = laid(t)
-	key := KeyOf(LaneKind, 1, 0)
+	key := keyOf(laneKind, 1, 0)
 	for i := range window {
 		s.entry(key, i).key.Store(99)
 	}
@@ -449,10 +449,10 @@ func FuzzSegment(f *testing.F) {
 			}
 		}
 		p := &Peer{memory: make(memory, small.Bytes), form: small}
-		for i, kind := range []Kind{LaneKind, RingKind} {
-			e := p.entry(KeyOf(kind, lane, uint64(7*i)), int(offset%window))
+		for i, kind := range []uint64{laneKind, ringKind} {
+			e := p.entry(keyOf(kind, lane, uint64(7*i)), int(offset%window))
 			e.offset.Store(offset)
-			e.key.Store(uint64(KeyOf(kind, lane, uint64(7*i))))
+			e.key.Store(uint64(keyOf(kind, lane, uint64(7*i))))
 		}
 		if offset < uint64(len(p.memory)) {
 			copy(p.memory[offset:], block)
