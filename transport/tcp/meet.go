@@ -274,6 +274,7 @@ const (
 	openBytes = 4096
 	openHead  = 16
 	openEach  = 16
+	openLists = (openBytes-openHead)/openEach - 3 // buffers that the lists have room for
 	seatBytes = openBytes + (meeting.PlaceBytes+4095)&^4095
 )
 
@@ -416,8 +417,7 @@ func (v *visit) Crowded() bool {
 func (v *visit) Show(mine transport.Memory) (open bool) {
 	v.mine = mine
 	room := v.seats[v.Place][:openBytes]
-	buffers := 3 + len(mine.Ins) + len(mine.Outs)
-	if buffers > (openBytes-openHead)/openEach {
+	if len(mine.Ins)+len(mine.Outs) > openLists {
 		return false
 	}
 	binary.NativeEndian.PutUint64(room, uint64(len(mine.Ins)))
@@ -459,8 +459,7 @@ func (v *visit) Views(views []transport.Memory) error {
 func (v *visit) view(place, replica int, m *transport.Memory) (ok bool) {
 	room := v.seats[place][:openBytes]
 	ins, outs := binary.NativeEndian.Uint64(room), binary.NativeEndian.Uint64(room[8:])
-	const most = (openBytes-openHead)/openEach - 3
-	if ins > most || outs > most-ins {
+	if ins > openLists || outs > openLists-ins {
 		return false
 	}
 	room = room[openHead:]

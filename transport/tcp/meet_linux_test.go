@@ -96,7 +96,6 @@ func TestShow(t *testing.T) {
 	if theirs.seat(0, 0) == nil {
 		t.Fatal("the seat is not found")
 	}
-	const most = (openBytes-openHead)/openEach - 3
 	shut := pages[:len(pages):len(pages)]
 	for name, c := range map[string]struct {
 		mine transport.Memory
@@ -105,8 +104,8 @@ func TestShow(t *testing.T) {
 		"nothing":    {transport.Memory{}, true},
 		"buffers":    {transport.Memory{In: pages[5:100], Out: pages[200:300], Scratch: shut}, true},
 		"lists":      {transport.Memory{Ins: [][]byte{pages[:10], nil}, Outs: [][]byte{pages[9:10], {}, pages[1:2]}}, true},
-		"long lists": {transport.Memory{Ins: slices.Repeat([][]byte{pages[:1]}, 2), Outs: make([][]byte, most-2)}, true},
-		"too many":   {transport.Memory{Ins: slices.Repeat([][]byte{pages[:1]}, 2), Outs: make([][]byte, most-1)}, false},
+		"long lists": {transport.Memory{Ins: slices.Repeat([][]byte{pages[:1]}, 2), Outs: make([][]byte, openLists-2)}, true},
+		"too many":   {transport.Memory{Ins: slices.Repeat([][]byte{pages[:1]}, 2), Outs: make([][]byte, openLists-1)}, false},
 		"In":         {transport.Memory{In: heap, Out: pages[:1]}, false},
 		"Out":        {transport.Memory{Out: heap}, false},
 		"Scratch":    {transport.Memory{Scratch: heap}, false},
@@ -149,10 +148,9 @@ func TestViewsOfGarbage(t *testing.T) {
 	if theirs.seat(0, 0) == nil {
 		t.Fatal("the seat is not found")
 	}
-	const most = (openBytes-openHead)/openEach - 3
 	length := uint64(smallForm.Bytes)
 	for _, garbage := range [][]uint64{
-		{most + 1, 0}, {0, most + 1}, {1, most}, {1 << 63, 1 << 63}, {0, 1 << 63}, {1<<64 - 1, 2},
+		{openLists + 1, 0}, {0, openLists + 1}, {1, openLists}, {1 << 63, 1 << 63}, {0, 1 << 63}, {1<<64 - 1, 2},
 		{0, 0, 4096, 100}, {0, 0, length - 99, 100}, {0, 0, length, 1}, {0, 0, length - 4096, 1 << 63}, {0, 0, 1<<64 - 1, 2},
 		{0, 0, 0, 0, 4096, 100}, {0, 0, 0, 0, 0, 0, 4096, 100}, {2, 0, 0, 0, 0, 0, 0, 0, 4096, 100},
 	} {

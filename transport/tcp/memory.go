@@ -132,7 +132,6 @@ func parseRingMade(message []byte) (lane uint64, ok bool) {
 // rings is a stream.Link over a ring in each direction.
 type rings struct {
 	shared *shared
-	peer   int
 	lane   uint64
 	near   *neighbour
 	out    *segment.Sender
@@ -154,7 +153,7 @@ func (s *shared) newRings(c *control, lane uint64) (*rings, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rings{shared: s, peer: c.peer, lane: lane, near: near, out: out}
+	r := &rings{shared: s, lane: lane, near: near, out: out}
 	r.wakes = r.wake
 	return r, nil
 }

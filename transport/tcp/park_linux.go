@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"encoding/binary"
 	"net"
 	"sync"
 	"time"
@@ -9,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gogcl.dev/transport/internal/segment"
 	"gogcl.dev/transport/internal/stream"
 )
 
@@ -20,7 +20,7 @@ type poller struct {
 	events [16]unix.EpollEvent
 
 	mu     sync.Mutex // guards what follows
-	bell   int        // an eventfd in epoll
+	bell   int        // in epoll
 	closed bool
 }
 
@@ -29,7 +29,7 @@ func newParker() (stream.Parker, error) {
 	if err != nil {
 		return nil, err
 	}
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	bell, err := segment.MakeBell()
 	if err != nil {
 		unix.Close(epoll)
 		return nil, err
@@ -74,12 +74,9 @@ func (p *poller) Park(limit time.Duration) {
 func (p *poller) Wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return
+	if !p.closed {
+		segment.RingBell(p.bell)
 	}
-	var one [8]byte
-	binary.NativeEndian.PutUint64(one[:], 1)
-	unix.Write(p.bell, one[:])
 }
 
 // Close implements stream.Parker.
