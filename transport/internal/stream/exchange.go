@@ -48,6 +48,9 @@ func (l *Lane) refuse(call *transport.Call) error {
 // begin sets out what is to be done. It sends nothing.
 func (l *Lane) begin(ctx context.Context, call transport.Call, batch []transport.Transfer) {
 	l.ctx, l.done, l.call, l.batch = ctx, ctx.Done(), call, batch
+	if l.stops == nil {
+		l.stops = l.stopped
+	}
 	l.history.Add(&call)
 	l.settled, l.pending, l.active = false, len(batch), l.active[:0]
 	l.progress = append(l.progress[:0], make([]int, len(batch))...)

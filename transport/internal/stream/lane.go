@@ -47,7 +47,7 @@ type Lane struct {
 	watched   <-chan struct{}
 	stopWatch func() bool
 	onDone    func()
-	stops     func() bool // stopped
+	stops     func() bool // stopped, from the first call on
 	settled   bool        // Exchange leaves in the ordinary way
 	torn      bool        // Close has come in the middle of a call; under node.mu
 	through   bool        // Close has told the others, and looks at nothing any more; under node.mu
@@ -151,7 +151,7 @@ func newLane(n *Node, number uint64) (*Lane, error) {
 	for i := range l.peers {
 		l.peers[i].at = -1
 	}
-	l.onDone, l.stops = l.wake, l.stopped
+	l.onDone = l.wake
 	l.procs = int64(runtime.GOMAXPROCS(0))
 	if number == rootLane {
 		replicas.Add(1)
