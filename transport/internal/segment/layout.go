@@ -14,9 +14,10 @@ const (
 	pageBytes  = 4096
 	headerUsed = 48 // of the page that begins a segment
 
-	entryBytes  = 16
-	entries     = 1 << 15
-	directoryAt = pageBytes
+	entryBytes     = 16
+	entries        = 1 << 15
+	directoryAt    = pageBytes
+	directoryBytes = entries * entryBytes
 
 	blocksAt = 1 << 20
 
