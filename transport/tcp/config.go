@@ -111,6 +111,7 @@ type Config struct {
 	anyUser bool           // Meeting.Insecure
 	form    segment.Form   // of shared memory; the zero value: segment.DefaultForm
 	parks   bool           // for tests: waiting replicas park at once
+	word    time.Duration  // for tests: in place of wordTime
 	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
 	meets   func(*mesh)    // for tests: a replica is about to meet the others
 }

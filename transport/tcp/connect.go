@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -281,22 +282,11 @@ func (m *mesh) meet(ctx context.Context) error {
 	go func() {
 		for r := me + 1; r < size; r++ {
 			dials.Go(func() error {
-				conn, err := m.dial(ctx, r, handshake.Control, 0)
-				if err != nil {
-					cancel()
-					if short := (*handshake.ShortError)(nil); errors.As(err, &short) && short.Err != nil {
-						return m.cannotConnect(r, short)
-					}
-					return fmt.Errorf("replica %d: %w", r, err)
+				err := m.meetOne(ctx, r)
+				if err != nil && ctx.Err() == nil {
+					m.node.Abort(err) // those who come still hear why, and look no further
 				}
-				near, err := m.near(ctx, conn, r)
-				if err != nil {
-					cancel()
-					conn.Close()
-					return err
-				}
-				m.controls[r].start(conn, nil, near)
-				return nil
+				return err
 			})
 		}
 		come <- dials.Wait()
@@ -304,7 +294,7 @@ func (m *mesh) meet(ctx context.Context) error {
 	look := time.NewTicker(endTime)
 	defer look.Stop()
 	var failed error
-	for dialled := false; !dialled || len(missing) > 0 && failed == nil; {
+	for dialled := false; !dialled || len(missing) > 0; {
 		select {
 		case r := <-m.joined:
 			delete(missing, r)
@@ -314,22 +304,19 @@ func (m *mesh) meet(ctx context.Context) error {
 				f(me)
 			}
 		case <-look.C:
-			if failed = m.ended(missing); failed == nil {
+			ended := m.ended(missing)
+			if len(ended) == 0 {
 				break
 			}
-			if known := m.node.Err(); known != nil { // of which the end may be a consequence
-				failed = known
+			m.node.Abort(endedError(ended)) // those who come still hear why; it may be a consequence of what is known
+			if dialled && len(ended) == len(missing) {
+				return m.failure()
 			}
-			cancel()
-			if !dialled {
-				<-come // a dial that ends for that is no reason
-			}
-			return failed
 		case <-done: // one has come and failed, or is lost
 			done = nil
-			late = time.After(wordTime)
+			late = time.After(cmp.Or(m.config.word, wordTime))
 		case <-late:
-			lost := m.node.Err()
+			lost := m.failure()
 			cancel()
 			if !dialled {
 				<-come
@@ -337,32 +324,63 @@ func (m *mesh) meet(ctx context.Context) error {
 			return lost
 		case <-ctx.Done():
 			if !dialled {
-				failed, dialled = <-come, true
+				failed = <-come
 			}
 			if failed == nil {
 				failed = m.missing(missing, context.Cause(ctx))
 			}
+			return failed
 		}
+	}
+	if known := m.failure(); failed != nil && known != nil { // which came first
+		return known
 	}
 	return failed
 }
 
-// ended is the error of replicas that have not come and never will: their processes have ended. All are named, since
-// one may have ended for another.
-func (m *mesh) ended(missing map[int]bool) error {
-	var ended []int
+// failure is the abort of which this replica knows, or nil: in its own words if it is this one's.
+func (m *mesh) failure() error {
+	err := m.node.Err()
+	if own, ok := err.(*transport.AbortError); ok && own.Replica == m.config.Rank {
+		return own.Cause
+	}
+	return err
+}
+
+// meetOne dials the control connection to a replica.
+func (m *mesh) meetOne(ctx context.Context, r int) error {
+	conn, err := m.dial(ctx, r, handshake.Control, 0)
+	if err != nil {
+		if short := (*handshake.ShortError)(nil); errors.As(err, &short) && short.Err != nil {
+			return m.cannotConnect(r, short)
+		}
+		return fmt.Errorf("replica %d: %w", r, err)
+	}
+	near, err := m.near(ctx, conn, r)
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	m.controls[r].start(conn, nil, near)
+	return nil
+}
+
+// ended are the replicas that have not come and never will, ascending: their processes have ended.
+func (m *mesh) ended(missing map[int]bool) (ended []int) {
 	for _, r := range slices.Sorted(maps.Keys(missing)) {
 		if c := m.controls[r]; c.process.ended(0) && !c.isReserved() { // in this order: it may come, and end then
 			ended = append(ended, r)
 		}
 	}
-	switch len(ended) {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("replica %d has not come: its process has ended", ended[0])
+	return ended
+}
+
+// endedError names all of them: one may have ended for another.
+func endedError(replicas []int) error {
+	if len(replicas) == 1 {
+		return fmt.Errorf("replica %d has not come: its process has ended", replicas[0])
 	}
-	return fmt.Errorf("replicas %v have not come: their processes have ended", ended)
+	return fmt.Errorf("replicas %v have not come: their processes have ended", replicas)
 }
 
 // Connect implements stream.Host.

@@ -175,6 +175,43 @@ func TestMeetFails(t *testing.T) {
 	}
 }
 
+// TestMeetFailureTold: a replica that cannot reach another one is there for those who come later, who hear why. They
+// would else name it.
+func TestMeetFailureTold(t *testing.T) {
+	t.Parallel()
+	met := make(chan *mesh, 1)
+	c := Config{Size: 4, word: time.Hour}
+	c.meets = func(m *mesh) {
+		if m.config.Rank == 2 {
+			met <- m
+		}
+	}
+	listeners, addresses, err := listenAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listeners[3].Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	connect := func(rank int) {
+		all.Go(func() {
+			_, err := listeners[rank].Connect(ctx, addresses)
+			if err == nil || !strings.Contains(err.Error(), "replica 3: ") {
+				t.Errorf("replica %d: %v, want that replica 3 cannot be reached", rank, err)
+			}
+		})
+	}
+	connect(2)
+	<-(<-met).node.Done()
+	connect(1)
+	connect(0)
+	all.Wait()
+	if ctx.Err() != nil {
+		t.Error("they have waited until the end")
+	}
+}
+
 // endedProcess is a process that has ended.
 func endedProcess() *process { return &process{os.Getpid(), "never"} }
 
@@ -246,11 +283,13 @@ func TestAllTheDeadAreNamed(t *testing.T) {
 	for want, missing := range map[string]map[int]bool{
 		"replicas [0 2] have not come: their processes have ended": {2: true, 1: true, 0: true},
 		"replica 2 has not come: its process has ended":            {2: true, 1: true},
-		"<nil>": {1: true},
 	} {
-		if got := fmt.Sprint(m.ended(missing)); got != want {
+		if got := endedError(m.ended(missing)).Error(); got != want {
 			t.Errorf("of %v %s, want %s", missing, got, want)
 		}
+	}
+	if got := m.ended(map[int]bool{1: true}); got != nil {
+		t.Errorf("%v have ended, and are about to come", got)
 	}
 }
 

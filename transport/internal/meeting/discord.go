@@ -122,7 +122,8 @@ func (v *Visit) Unmatched(discord func(place int) *transport.MismatchError) erro
 		switch number := theirs.number.Load(); {
 		case i == v.Place:
 		case s.at(last+1).number.Load() == last+1:
-			return &transport.UnmatchedError{Replica: v.Members[v.Place], Peer: v.Members[i], Theirs: s.at(last + 1).call}
+			return &transport.UnmatchedError{Replica: v.Members[v.Place], Peer: v.Members[i],
+				Theirs: s.at(last + 1).call}
 		case number < last && left != nil:
 			if mismatch := discord(i); mismatch != nil {
 				return mismatch

@@ -123,8 +123,8 @@ func (v *Visit) Mix(root, size int) {
 // Call is the call in progress.
 func (v *Visit) Call() *transport.Call { return v.call }
 
-// Spread reports whether in the operation in progress, or the last one, every member looks for itself, since it can have
-// a processor.
+// Spread reports whether in the operation in progress, or the last one, every member looks for itself, since it can
+// have a processor.
 func (v *Visit) Spread() bool { return v.spread }
 
 // assemble waits until all members have their seats.
