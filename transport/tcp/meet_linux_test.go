@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -400,5 +401,56 @@ func TestGone(t *testing.T) {
 	ended.ended.Store(true)
 	if !ended.gone() {
 		t.Error("a replica whose process and connection have ended does not count as gone")
+	}
+}
+
+// TestElsewhere: a replica that makes a call by messages sees a broadcast of another one in its place, whether it has
+// been at the table of the group or not, and none in the place of another call.
+func TestElsewhere(t *testing.T) {
+	near, _ := nearMeshes(t, 3)
+	members := []int{0, 1, 2}
+	visitOf(t, near[1], members...)
+	sent := transport.Call{Group: 7, Seq: 2, Count: 8}
+	if err := near[0].Broadcast(t.Context(), sent, members, 0, make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range near[1:] {
+		for _, call := range []transport.Call{{Group: 7, Seq: 2, Count: 9}, {Group: 7, Seq: 3}, {Group: 8, Seq: 2}} {
+			mismatch := e.Elsewhere(&call)
+			if want := call.Count == 9; (mismatch != nil) != want {
+				t.Errorf("replica %d in %v: %v", e.Rank(), call, mismatch)
+			} else if want && (mismatch.Replica != e.Rank() || mismatch.Peer != 0 || mismatch.Mine != call) {
+				t.Errorf("replica %d in %v: %+v", e.Rank(), call, mismatch)
+			}
+		}
+	}
+	near[0].Abort(errors.New("the end of the test"))
+}
+
+// TestInstead: a replica that has left after another call in place of a broadcast is a mismatch, and one that has left
+// after none is not.
+func TestInstead(t *testing.T) {
+	near, _ := nearMeshes(t, 3)
+	members := []int{0, 1, 2}
+	sent := transport.Call{Group: 7, Seq: 1, Count: 8}
+	if err := near[0].Broadcast(t.Context(), sent, members, 0, make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	theirs := transport.Call{Group: 7, Seq: 1, Count: 9}
+	if err := near[1].Exchange(t.Context(), theirs, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []int{1, 2} {
+		near[r].Close()
+		for ok := false; !ok; {
+			_, ok = near[0].Lane.Left(r)
+			runtime.Gosched()
+		}
+	}
+	if mismatch := near[0].Instead(1); mismatch == nil || mismatch.Peer != 1 || mismatch.Theirs != theirs {
+		t.Errorf("%v of replica 1, want that with %v", mismatch, theirs)
+	}
+	if mismatch := near[0].Instead(2); mismatch != nil {
+		t.Errorf("%v of replica 2", mismatch)
 	}
 }
