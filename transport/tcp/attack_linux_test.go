@@ -12,7 +12,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -224,14 +223,6 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.Conn.Write(b)
 }
 
-func descriptors(t *testing.T) int {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
-}
-
 // TestAttack makes connections to the listeners of a job that no replica makes. The job goes on meanwhile, on lanes old
 // and new, its bytes stay right, and nothing is left. It prints what was tried, and how that ended.
 func TestAttack(t *testing.T) {
@@ -240,7 +231,7 @@ func TestAttack(t *testing.T) {
 	for _, e := range open(t, 2, Config{}) { // the runtime's own descriptors for sockets are there from now on
 		e.Close()
 	}
-	before := descriptors(t)
+	before := openFiles(t)
 	c := Config{Size: n, Secret: []byte("a secret of the job"), Job: "mine"}
 	listeners, eps := connected(t, c)
 	a := &attacker{job: c.Job, secret: c.Secret}
@@ -339,17 +330,10 @@ func TestAttack(t *testing.T) {
 	}
 	until.Store(rounds.Load() + 100)
 	job.Wait()
-	for _, e := range eps {
-		job.Go(func() {
-			if err := e.Close(); err != nil {
-				t.Errorf("replica %d: Close: %v", e.Rank(), err)
-			}
-		})
-	}
-	job.Wait()
-	for limit := time.Now().Add(10 * time.Second); descriptors(t) > before; time.Sleep(10 * time.Millisecond) {
+	closeTogether(t, eps)
+	for limit := time.Now().Add(10 * time.Second); openFiles(t) > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(limit) {
-			t.Errorf("%d descriptors before, %d after", before, descriptors(t))
+			t.Errorf("%d descriptors before, %d after", before, openFiles(t))
 			break
 		}
 	}

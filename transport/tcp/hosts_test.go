@@ -29,13 +29,7 @@ func connectMoved(t *testing.T, n int, c Config, change func(addresses []Address
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		var all sync.WaitGroup
-		for _, e := range ends {
-			all.Go(func() { e.Close() })
-		}
-		all.Wait()
-	})
+	t.Cleanup(func() { closeTogether(t, ends) })
 	return ends
 }
 

@@ -319,7 +319,6 @@ func TestSecondProcess(t *testing.T) {
 	for i, l := range listeners {
 		addresses[i] = l.Address()
 	}
-	var all sync.WaitGroup
 	for rank := range n {
 		c.Rank = rank
 		l, err := Listen(c)
@@ -341,19 +340,9 @@ func TestSecondProcess(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("another replica %d: %v, want %q", rank, err, want)
 		}
-		for _, e := range eps {
-			all.Go(func() {
-				if err := ringRound(context.Background(), e, rank, 1000); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
+		together(t, eps, func(e transport.Endpoint) error { return ringRound(context.Background(), e, rank, 1000) })
 	}
-	for _, e := range eps {
-		all.Go(func() { e.Close() })
-	}
-	all.Wait()
+	closeTogether(t, eps)
 }
 
 // fronted makes two replicas that listen, and a listener between them, which replica 0 dials for the address behind.
@@ -672,10 +661,7 @@ func TestWakeUps(t *testing.T) {
 				})
 			}
 			all.Wait()
-			for _, e := range eps {
-				all.Go(func() { e.Close() })
-			}
-			all.Wait()
+			closeTogether(t, eps)
 		})
 	}
 }

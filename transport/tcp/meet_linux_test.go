@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/transport"
@@ -33,22 +31,6 @@ func nearMeshes(t *testing.T, n int) ([]*nearby, []*mesh) {
 		}
 	})
 	return near, all
-}
-
-// openPages returns n pages of the heap that are open.
-func openPages(t *testing.T, e *nearby, n int) []byte {
-	t.Helper()
-	page := os.Getpagesize()
-	all := make([]byte, (n+1)*page)
-	at := -uintptr(unsafe.Pointer(&all[0])) & uintptr(page-1)
-	pages := all[at : int(at)+n*page]
-	if err := e.OpenPages(pages); errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.ShutPages(pages) })
-	return pages
 }
 
 // visitOf makes a replica's visit of group 7.
@@ -93,7 +75,7 @@ func TestFindVisit(t *testing.T) {
 func TestShow(t *testing.T) {
 	near, _ := nearMeshes(t, 2)
 	mine, theirs := visitOf(t, near[0], 0, 1), visitOf(t, near[1], 0, 1)
-	pages, heap := openPages(t, near[0], 2), make([]byte, 10)
+	pages, heap := openedBytes(t, near[0], 2*os.Getpagesize()), make([]byte, 10)
 	if theirs.seat(0, 0) == nil {
 		t.Fatal("the seat is not found")
 	}
@@ -145,7 +127,7 @@ func TestShow(t *testing.T) {
 func TestViewsOfGarbage(t *testing.T) {
 	near, all := nearMeshes(t, 2)
 	mine, theirs := visitOf(t, near[0], 0, 1), visitOf(t, near[1], 0, 1)
-	pages := openPages(t, near[0], 1)
+	pages := openedBytes(t, near[0], os.Getpagesize())
 	if theirs.seat(0, 0) == nil {
 		t.Fatal("the seat is not found")
 	}
@@ -208,7 +190,7 @@ func TestSeatWakes(t *testing.T) {
 func TestStuck(t *testing.T) {
 	near, all := nearMeshes(t, 3)
 	v := visitOf(t, near[0], 0, 1, 2)
-	pages := openPages(t, near[0], 1)
+	pages := openedBytes(t, near[0], os.Getpagesize())
 	open := func() bool { _, ok := all[0].shm.own.Offset(pages); return ok }
 	v.until = time.Now().Add(time.Hour)
 	if v.Stuck(1) || !open() {
@@ -240,7 +222,7 @@ func TestVacates(t *testing.T) {
 	for _, pieces := range []int{2, 1} {
 		near, all := nearMeshes(t, 2)
 		cause := errors.New("gives up")
-		pages := [][]byte{openPages(t, near[0], 1), openPages(t, near[1], 1)}
+		pages := [][]byte{openedBytes(t, near[0], os.Getpagesize()), openedBytes(t, near[1], os.Getpagesize())}
 		var begun, stays sync.WaitGroup // pieces; the members that stay in theirs
 		begun.Add(pieces)
 		stays.Add(1)
@@ -346,23 +328,11 @@ func TestForgetLane(t *testing.T) {
 	}
 }
 
-// panics is a Worker whose pieces panic.
-type panics struct{}
-
-func (panics) Piece([]transport.Memory, int, int) { panic("no") }
-
 // TestShareForgets: an endpoint holds on to nobody's buffers after a Worker has panicked.
 func TestShareForgets(t *testing.T) {
-	e := open(t, 1, Config{Network: Shm})[0].(*nearby)
-	defer e.Close()
-	page := os.Getpagesize()
-	object := make([]byte, 2*page)
-	first := -int(uintptr(unsafe.Pointer(&object[0]))) & (page - 1)
-	pages := object[first : first+page : first+page]
-	if err := e.OpenPages(pages); err != nil {
-		t.Fatal(err)
-	}
-	defer e.ShutPages(pages)
+	near, _ := nearMeshes(t, 1)
+	e := near[0]
+	pages := openedBytes(t, e, 1)
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -370,7 +340,7 @@ func TestShareForgets(t *testing.T) {
 			}
 		}()
 		call := transport.Call{Group: 7, Seq: 1}
-		e.Share(context.Background(), call, []int{0}, transport.Memory{In: pages}, []int{1}, panics{})
+		e.Share(t.Context(), call, []int{0}, transport.Memory{In: pages}, []int{1}, workFunc(func(int) { panic("no") }))
 	}()
 	v := e.visits[7]
 	if v.mine.In != nil {

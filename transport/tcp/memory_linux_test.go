@@ -258,26 +258,21 @@ func TestManyDups(t *testing.T) {
 	}
 	eps, all := meshes(t, 2, Config{form: segment.Form{Bytes: 4 << 20, Ring: 16 << 10}})
 	before := openFiles(t)
-	var working sync.WaitGroup
-	for _, e := range eps {
-		working.Go(func() {
-			for k := range times {
-				d, err := e.Dup(t.Context())
-				if err == nil {
-					err = ringRound(t.Context(), d, 0, 100)
-				}
-				if err == nil {
-					err = d.Close()
-				}
-				if err != nil {
-					t.Errorf("replica %d, lane %d: %v", e.Rank(), k, err)
-					e.Abort(err)
-					return
-				}
+	together(t, eps, func(e transport.Endpoint) error {
+		for k := range times {
+			d, err := e.Dup(t.Context())
+			if err == nil {
+				err = ringRound(t.Context(), d, 0, 100)
 			}
-		})
-	}
-	working.Wait()
+			if err == nil {
+				err = d.Close()
+			}
+			if err != nil {
+				return fmt.Errorf("lane %d: %w", k, err)
+			}
+		}
+		return nil
+	})
 	if after := openFiles(t); after > before {
 		t.Errorf("%d descriptors, before %d", after, before)
 	}
@@ -287,10 +282,7 @@ func TestManyDups(t *testing.T) {
 			t.Errorf("replica %d: %d KiB are in use, %v", m.config.Rank, stat.Blocks/2, err)
 		}
 	}
-	for _, e := range eps {
-		working.Go(func() { e.Close() })
-	}
-	working.Wait()
+	closeTogether(t, eps)
 }
 
 // TestFalseRing: a replica that says that it has made a ring, and has not, is lost.
@@ -329,10 +321,7 @@ func TestNoRoom(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, e := range eps {
-		all.Go(func() { e.Close() })
-	}
-	all.Wait()
+	closeTogether(t, eps)
 }
 
 // TestScribbled has a process overwrite a segment with anything while all replicas exchange messages: each gets an
@@ -399,31 +388,24 @@ func TestUnderCollection(t *testing.T) {
 	leaktest.Check(t)
 	eps, _ := meshes(t, 3, Config{})
 	var stop atomic.Bool
-	var collecting, working sync.WaitGroup
+	var collecting sync.WaitGroup
 	collecting.Go(func() {
 		for !stop.Load() {
 			runtime.GC()
 			debug.FreeOSMemory()
 		}
 	})
-	for _, e := range eps {
-		working.Go(func() {
-			for k := range 200 {
-				if err := ringRound(t.Context(), e, k, 30_000+k); err != nil {
-					t.Error(err)
-					e.Abort(err)
-					return
-				}
+	together(t, eps, func(e transport.Endpoint) error {
+		for k := range 200 {
+			if err := ringRound(t.Context(), e, k, 30_000+k); err != nil {
+				return err
 			}
-		})
-	}
-	working.Wait()
+		}
+		return nil
+	})
 	stop.Store(true)
 	collecting.Wait()
-	for _, e := range eps {
-		working.Go(func() { e.Close() })
-	}
-	working.Wait()
+	closeTogether(t, eps)
 }
 
 // lanePair makes a link between two replicas on a lane that neither has open, and tells nobody.

@@ -21,27 +21,6 @@ import (
 	"gogcl.dev/transport"
 )
 
-// together runs body for each endpoint, and aborts with its error.
-func together(t *testing.T, eps []transport.Endpoint, body func(e *nearby) error) {
-	t.Helper()
-	var working sync.WaitGroup
-	for _, e := range eps {
-		working.Go(func() {
-			if err := body(e.(*nearby)); err != nil {
-				t.Errorf("replica %d: %v", e.Rank(), err)
-				e.Abort(err)
-			}
-		})
-	}
-	working.Wait()
-}
-
-// closeTogether closes endpoints.
-func closeTogether(t *testing.T, eps []transport.Endpoint) {
-	t.Helper()
-	together(t, eps, func(e *nearby) error { return e.Close() })
-}
-
 // sharing returns a function that makes one Share over a group of all, number by number, and checks the results. room
 // is memory that is open, of at least 3,000 bytes.
 func sharing(e *nearby, group uint64, room []byte) func(ctx context.Context) error {

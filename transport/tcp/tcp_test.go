@@ -3,6 +3,7 @@ package tcp
 import (
 	"flag"
 	"os"
+	"sync"
 	"testing"
 
 	"gogcl.dev/internal/leaktest"
@@ -46,6 +47,27 @@ func open(t testing.TB, n int, c Config) []transport.Endpoint {
 		t.Fatal(err)
 	}
 	return eps
+}
+
+// together runs body for each endpoint, and aborts with its error.
+func together[E transport.Endpoint](t testing.TB, eps []transport.Endpoint, body func(e E) error) {
+	t.Helper()
+	var working sync.WaitGroup
+	for _, e := range eps {
+		working.Go(func() {
+			if err := body(e.(E)); err != nil {
+				t.Errorf("replica %d: %v", e.Rank(), err)
+				e.Abort(err)
+			}
+		})
+	}
+	working.Wait()
+}
+
+// closeTogether closes endpoints.
+func closeTogether(t testing.TB, eps []transport.Endpoint) {
+	t.Helper()
+	together(t, eps, transport.Endpoint.Close)
 }
 
 // smallForm has rings that most messages of tests fill.
