@@ -170,7 +170,7 @@ func (l *Lane) settle() error {
 		}
 		for _, mine := range l.history.Last(historyLength) {
 			if theirs := left.instead(&mine); theirs != nil {
-				return &transport.MismatchError{Replica: n.Rank, Peer: r, Mine: mine, Theirs: *theirs}
+				return l.mismatch(r, mine, *theirs)
 			}
 		}
 		if n.aborted.Load() != nil { // which the other has told before it left: that is why it has not read

@@ -109,16 +109,16 @@ func (l *Lane) unfinished() *transport.Transfer {
 	return nil
 }
 
-// mismatch is that of the call in progress with a peer's.
-func (l *Lane) mismatch(r int, theirs transport.Call) *transport.MismatchError {
-	return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: l.call, Theirs: theirs}
+// mismatch is that of a call with a peer's.
+func (l *Lane) mismatch(r int, mine, theirs transport.Call) *transport.MismatchError {
+	return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: theirs}
 }
 
 // desertion is the error of a wait for a replica that has left: a mismatch, if its last calls show one, or the abort
 // that it has left over, which has come before the word that it leaves or is this replica's own.
 func (l *Lane) desertion(r int, left *parting) error {
 	if theirs := left.instead(&l.call); theirs != nil {
-		return l.mismatch(r, *theirs)
+		return l.mismatch(r, l.call, *theirs)
 	}
 	if err := l.discord(); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (l *Lane) discordIn(over bool) error {
 		}
 		switch how {
 		case calls.Other, calls.Skipped: // it waits for what this replica has not done, and never will
-			return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: call}
+			return l.mismatch(r, mine, call)
 		case calls.Current, calls.Same, calls.GoneLong: // it has come since
 			p.waits.clear(call)
 		}
@@ -264,7 +264,7 @@ func (l *Lane) stale(r int, theirs *transport.Call) error {
 	if how == calls.Unknown || how == calls.Ahead || how == calls.Current {
 		return nil
 	}
-	return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: *theirs}
+	return l.mismatch(r, mine, *theirs)
 }
 
 // fail ends the Exchange with an error at t, or at no transfer in particular when t is nil. It aborts the node. No peer

@@ -89,7 +89,7 @@ func (l *Lane) accept(r int) error {
 	}
 	switch {
 	case f.call != l.call:
-		return l.fail(t, l.mismatch(r, f.call))
+		return l.fail(t, l.mismatch(r, l.call, f.call))
 	case at < 0:
 		return l.fail(t, &tagError{f.tag, t.Tag})
 	case f.length != uint64(len(t.Buf)):

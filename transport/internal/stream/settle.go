@@ -100,13 +100,10 @@ func (l *Lane) ask(call transport.Call, replicas []int, limit time.Duration) err
 // heard reports whether a replica has answered about a call, or has left. The error says what is wrong with either.
 func (l *Lane) heard(r int, call *transport.Call) (over bool, err error) {
 	p := &l.peers[r]
-	mismatch := func(theirs transport.Call) error {
-		return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: *call, Theirs: theirs}
-	}
 	left := p.left.Load() // looked at first: its answers came before
 	if theirs := p.answer.Load(); theirs != nil && theirs.Group == call.Group && theirs.Seq == call.Seq {
 		if !theirs.Same(*call) {
-			return true, mismatch(*theirs)
+			return true, l.mismatch(r, *call, *theirs)
 		}
 		return true, nil
 	}
@@ -114,7 +111,7 @@ func (l *Lane) heard(r int, call *transport.Call) (over bool, err error) {
 	case left == nil:
 		return false, nil
 	case left.instead(call) != nil:
-		return true, mismatch(*left.instead(call))
+		return true, l.mismatch(r, *call, *left.instead(call))
 	case left.without(call):
 		return true, &transport.ClosedError{Replica: r}
 	}
