@@ -23,9 +23,12 @@ type pages struct {
 	open atomic.Pointer[[]opened] // in the order of addresses; for Offset, which takes no lock; a list is not changed
 }
 
-// maxOpen bounds the pages that are open. Each OpenPages makes two more mappings, of which Linux lets a process have
-// 65,530, and Go's runtime ends the program when it gets no more.
+// maxOpen bounds the blocks of pages that this process has open in all of its segments. Each OpenPages makes two more
+// mappings, of which Linux lets a process have 65,530, and Go's runtime ends the program when it gets no more.
 const maxOpen = 16_000
+
+// openBlocks counts the blocks that are open in all segments, and those that Retire has made private, until ShutPages.
+var openBlocks atomic.Int64
 
 // opened is where memory lies.
 type opened struct {
@@ -67,10 +70,17 @@ func (s *Segment) OpenPages(pages []byte) error {
 		return errors.New("the shared memory is closed")
 	case p.retired:
 		return errors.New("the pages of the shared memory are private: a call was given up that another process is in")
-	case len(p.used) >= maxOpen:
-		return fmt.Errorf("%d blocks of memory are in shared memory, and no more may be", len(p.used))
 	case p.overlaps(at, len(pages)):
 		return fmt.Errorf("of the %d bytes at %#x some are in shared memory already", len(pages), at)
+	}
+	counted := false
+	defer func() {
+		if !counted {
+			openBlocks.Add(-1)
+		}
+	}()
+	if openBlocks.Add(1) > maxOpen {
+		return fmt.Errorf("%d blocks of memory of this process are in shared memory, and no more may be", maxOpen)
 	}
 	align := page
 	if len(pages) >= hugeBytes {
@@ -87,7 +97,7 @@ func (s *Segment) OpenPages(pages []byte) error {
 		}
 		return err
 	}
-	p.used[at] = x
+	p.used[at], counted = x, true
 	p.list(func(list []opened) []opened {
 		return slices.Insert(list, after(list, at), opened{at, at + uintptr(len(pages)), uint64(x.at)})
 	})
@@ -114,6 +124,7 @@ func (s *Segment) ShutPages(pages []byte) {
 	if unsharePages(pages) != nil {
 		return // the heap uses them as they are, in memory of the segment that nobody else gets
 	}
+	openBlocks.Add(-1)
 	if !p.closed && s.punch(x.at, x.bytes) == nil {
 		p.free.put(x)
 	}

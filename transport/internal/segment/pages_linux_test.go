@@ -261,17 +261,33 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// TestMaxOpen: there is a limit to how many blocks are open, since each takes mappings of the process.
+// TestMaxOpen: there is a limit to how many blocks are open, since each takes mappings of the process. It is one for
+// all segments, also those that are closed.
 func TestMaxOpen(t *testing.T) {
 	s, _ := pair(t, paged)
-	for i := range maxOpen {
-		s.pages.used[uintptr(i)] = extent{}
+	before := openBlocks.Load()
+	other, _ := pair(t, paged)
+	page := os.Getpagesize()
+	first, b := heapPages(page, page), heapPages(page, page)
+	if err := other.OpenPages(first); err != nil {
+		t.Fatal(err)
 	}
-	b := heapPages(os.Getpagesize(), os.Getpagesize())
+	others := int64(maxOpen-1) - before
+	openBlocks.Add(others)
+	defer func() {
+		openBlocks.Add(-others)
+		if got := openBlocks.Load(); got != before {
+			t.Errorf("%d blocks count as open, want %d", got, before)
+		}
+	}()
 	if err := s.OpenPages(b); err == nil || !strings.Contains(err.Error(), "no more may be") {
 		t.Errorf("%v, want that no more may be", err)
 	}
-	delete(s.pages.used, 0)
+	other.closePages()
+	if err := s.OpenPages(b); err == nil {
+		t.Error("a block of a closed segment does not count")
+	}
+	other.ShutPages(first)
 	if err := s.OpenPages(b); err != nil {
 		t.Error(err)
 	}
