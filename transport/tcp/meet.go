@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -33,10 +34,11 @@ type nearby struct {
 // visit is a member's view of a meeting, and its host there.
 type visit struct {
 	meeting.Visit
-	e     *nearby
-	group uint64
-	given []int // the members as the caller gave them
-	until time.Time
+	e      *nearby
+	group  uint64
+	given  []int // the members as the caller gave them
+	until  time.Time
+	silent error // a replica has aborted, and not said why for Silence
 
 	asleep []*atomic.Uint64 // by place: the words of the others' lanes; nil: not found yet
 	seats  [][]byte         // by place: seat blocks; nil: not found yet
@@ -343,23 +345,42 @@ func (v *visit) Awaits(replica int) bool {
 	return place >= 0 && !v.Present(place)
 }
 
-// silentAbort is how long the word why is waited for where another replica has said in shared memory that it aborts.
-const silentAbort = 2 * time.Second
+// abortLooks is how often Interruption looks for the word why in a time of Silence.
+const abortLooks = 64
 
-// Interruption implements meeting.Host.
+// Interruption implements meeting.Host. A replica says in shared memory that it aborts before the word why has come
+// over its control connection: it may be short of processors, or be stopped. A replica that ends instead is lost.
 func (v *visit) Interruption() error {
 	if err := v.e.Interruption(); err != nil {
 		return err
 	}
-	if v.e.mesh.shm.own.Aborted().Load() == 0 {
-		return nil
+	word := v.e.mesh.shm.own.Aborted().Load()
+	if word == 0 || v.silent != nil {
+		return v.silent
 	}
-	select {
-	case <-v.e.Done():
-		return v.e.Err()
-	case <-time.After(silentAbort):
-		return errors.New("another replica has aborted, and not said why")
+	silence := cmp.Or(v.e.mesh.config.silence(), DefaultSilence)
+	for range abortLooks { // and not until a time: this process may be stopped itself
+		select {
+		case <-v.e.Done():
+		case <-time.After(silence / abortLooks):
+		}
+		if err := v.e.Interruption(); err != nil {
+			return err
+		}
 	}
+	v.silent = v.e.mesh.silentAbort(word, silence)
+	return v.silent
+}
+
+// silentAbort is the error of an abort of which no control connection has said why. word is in the segment of this
+// replica: the number of the one that has aborted, and 1.
+func (m *mesh) silentAbort(word uint64, silence time.Duration) error {
+	if r := word - 1; r < uint64(m.config.Size) && int(r) != m.config.Rank {
+		return &transport.LostError{Replica: int(r), Process: m.node.Processes[r],
+			Err: fmt.Errorf("it has aborted, and not said why for %v", silence)}
+	}
+	return errors.New("the shared memory of this process says that a replica has aborted, and not which: a process " +
+		"has overwritten it")
 }
 
 // Fail implements meeting.Host.

@@ -264,24 +264,49 @@ func TestVacates(t *testing.T) {
 	}
 }
 
-// TestAbortedWords: an abort sets the words of all segments, and a member looks at that of its own.
+// TestAbortedWords: an abort sets the words of all segments, and a member looks at that of its own, and hears who has
+// aborted where that one does not say why.
 func TestAbortedWords(t *testing.T) {
-	near, all := nearMeshes(t, 3)
-	v := visitOf(t, near[2], 0, 1, 2)
+	leaktest.Check(t)
+	const silence = 100 * time.Millisecond
+	eps, all := meshes(t, 3, Config{})
+	defer func() {
+		for _, e := range eps {
+			e.Close()
+		}
+	}()
+	e := eps[2].(*nearby)
+	v := visitOf(t, e, 0, 1, 2)
 	if err := v.Interruption(); err != nil {
 		t.Fatal(err)
 	}
 	all[1].Aborting()
+	all[0].Aborting() // which has heard it from replica 1
 	for r, m := range all {
-		if m.shm.own.Aborted().Load() == 0 {
-			t.Errorf("the word of replica %d is not set", r)
+		if m.shm.own.Aborted().Load() != 1+1 {
+			t.Errorf("the word of replica %d is %d, want that of replica 1", r, m.shm.own.Aborted().Load())
 		}
 	}
-	if err := v.Interruption(); err == nil || !strings.Contains(err.Error(), "not said why") { // after silentAbort
-		t.Errorf("nobody says why: %v", err)
+	all[2].config.Silence = silence
+	err := v.Interruption()
+	if lost, ok := errors.AsType[*transport.LostError](err); !ok || lost.Replica != 1 || lost.Process == "" ||
+		!strings.Contains(err.Error(), "not said why for 100ms") {
+		t.Errorf("replica 1 does not say why: %v", err)
 	}
+	if again := v.Interruption(); again != err {
+		t.Errorf("%v, want %v", again, err)
+	}
+	for _, word := range []uint64{2 + 1, 3 + 1, 1 << 63} { // of this replica, and of none
+		v.silent = nil
+		all[2].shm.own.Aborted().Store(word)
+		if err := v.Interruption(); err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
+			t.Errorf("word %#x: %v", word, err)
+		}
+	}
+	v.silent = nil
 	cause := errors.New("here is why")
-	near[2].Abort(cause)
+	all[2].config.Silence = time.Hour
+	time.AfterFunc(silence, func() { e.Abort(cause) }) // while it looks, or before
 	if err := v.Interruption(); !errors.Is(err, cause) {
 		t.Errorf("%v, want %v", err, cause)
 	}

@@ -356,13 +356,14 @@ func (m *mesh) Aborting() {
 	if m.shm.closed {
 		return
 	}
-	m.shm.own.Aborted().Store(1)
+	word := uint64(m.config.Rank) + 1
+	m.shm.own.Aborted().CompareAndSwap(0, word)
 	for _, c := range m.controls {
 		if c == nil {
 			continue
 		}
 		if near := c.neighbour(); near != nil {
-			near.segment.Aborted().Store(1)
+			near.segment.Aborted().CompareAndSwap(0, word)
 		}
 	}
 }
