@@ -157,6 +157,9 @@ func (s *sleeper) Look(crowded, goroutines bool, stop func() bool) bool {
 			if s.come() {
 				return true
 			}
+			if stop() {
+				return false
+			}
 			if goroutines {
 				runtime.Gosched()
 			} else {
@@ -165,7 +168,7 @@ func (s *sleeper) Look(crowded, goroutines bool, stop func() bool) bool {
 		}
 		return false
 	}
-	limit, window, long, came := s.spins, looksPerWindow, time.Duration(0), false
+	limit, window, long, came, stopped := s.spins, looksPerWindow, time.Duration(0), false, false
 	if s.goal == nil {
 		each := linkLooks * max(len(s.links), 1)
 		limit, window = limit/each, window/each
@@ -175,7 +178,7 @@ func (s *sleeper) Look(crowded, goroutines bool, stop func() bool) bool {
 			break
 		}
 		if looks%meeting.LooksPerCheck == meeting.LooksPerCheck-1 {
-			if stop() {
+			if stopped = stop(); stopped {
 				break
 			}
 			if looks >= window && !s.watch {
@@ -186,9 +189,10 @@ func (s *sleeper) Look(crowded, goroutines bool, stop func() bool) bool {
 	if s.watch {
 		s.shared.crowd.Waited(&s.window, long)
 	}
-	if came {
+	switch {
+	case came:
 		s.spins = min(2*s.spins, meeting.MaxSpins)
-	} else {
+	case !stopped:
 		s.spins = max(s.spins/2, meeting.MinSpins)
 	}
 	return came

@@ -568,9 +568,15 @@ func TestSleeperLooks(t *testing.T) {
 	if s.spins != meeting.MinSpins {
 		t.Errorf("after looks in vain %d spins", s.spins)
 	}
-	stops := 0
-	if s.Look(false, false, func() bool { stops++; return true }) || stops != 1 || s.watch {
-		t.Errorf("a look that is stopped goes on, or watches: %d stops, %t", stops, s.watch)
+	s.spins *= 2
+	for _, crowded := range []bool{false, true} {
+		stops := 0
+		if s.Look(crowded, false, func() bool { stops++; return true }) || stops != 1 || s.watch {
+			t.Errorf("crowded %t: a look that is stopped goes on, or watches: %d stops, %t", crowded, stops, s.watch)
+		}
+	}
+	if s.spins /= 2; s.spins != meeting.MinSpins {
+		t.Errorf("%d spins: a look that is stopped was not in vain", s.spins)
 	}
 	if n, err := a.Send(make([]byte, 10), nil, nil); n != 10 || err != nil {
 		t.Fatal(n, err)

@@ -101,8 +101,8 @@ type Looker interface {
 	Attend(w Awaited)
 
 	// Look looks for what Park waits for, as long as that is worth a processor or until stop, and reports whether it
-	// has come. crowded says that not every replica of the call can have a processor, goroutines that those of this
-	// process cannot: what the lane waits for is then done by a goroutine.
+	// has come. crowded says that not every replica of the call can have a processor, as far as the caller knows,
+	// goroutines that those of this process cannot: what the lane waits for is then done by a goroutine.
 	Look(crowded, goroutines bool, stop func() bool) bool
 }
 

@@ -160,7 +160,7 @@ func (l *Lane) look(now time.Time) (came bool, err error) {
 			}
 		}
 	}
-	return l.looker.Look(l.node.Crowded, l.Outnumbered(), l.stops), nil
+	return l.looker.Look(false, l.Outnumbered(), l.stops), nil
 }
 
 // stopped reports whether a look is to end: there is a reason to fail, or something has been told.
