@@ -345,7 +345,7 @@ func (v *visit) Awaits(replica int) bool {
 	return place >= 0 && !v.Present(place)
 }
 
-// abortLooks is how often Interruption looks for the word why in a time of Silence.
+// abortLooks is how often a replica looks for the word why in a time of Silence.
 const abortLooks = 64
 
 // Interruption implements meeting.Host. A replica says in shared memory that it aborts before the word why has come
@@ -358,7 +358,11 @@ func (v *visit) Interruption() error {
 	if word == 0 || v.silent != nil {
 		return v.silent
 	}
-	silence := cmp.Or(v.e.mesh.config.silence(), DefaultSilence)
+	return v.reason(word, cmp.Or(v.e.mesh.config.silence(), DefaultSilence))
+}
+
+// reason waits as long as given for why another replica has aborted, as the word in memory says.
+func (v *visit) reason(word uint64, silence time.Duration) error {
 	for range abortLooks { // and not until a time: this process may be stopped itself
 		select {
 		case <-v.e.Done():

@@ -287,8 +287,7 @@ func TestAbortedWords(t *testing.T) {
 			t.Errorf("the word of replica %d is %d, want that of replica 1", r, m.shm.own.Aborted().Load())
 		}
 	}
-	all[2].config.Silence = silence
-	err := v.Interruption()
+	err := v.reason(all[2].shm.own.Aborted().Load(), silence)
 	if lost, ok := errors.AsType[*transport.LostError](err); !ok || lost.Replica != 1 || lost.Process == "" ||
 		!strings.Contains(err.Error(), "not said why for 100ms") {
 		t.Errorf("replica 1 does not say why: %v", err)
@@ -297,15 +296,12 @@ func TestAbortedWords(t *testing.T) {
 		t.Errorf("%v, want %v", again, err)
 	}
 	for _, word := range []uint64{2 + 1, 3 + 1, 1 << 63} { // of this replica, and of none
-		v.silent = nil
-		all[2].shm.own.Aborted().Store(word)
-		if err := v.Interruption(); err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
+		if err := v.reason(word, silence); err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
 			t.Errorf("word %#x: %v", word, err)
 		}
 	}
 	v.silent = nil
 	cause := errors.New("here is why")
-	all[2].config.Silence = time.Hour
 	time.AfterFunc(silence, func() { e.Abort(cause) }) // while it looks, or before
 	if err := v.Interruption(); !errors.Is(err, cause) {
 		t.Errorf("%v, want %v", err, cause)

@@ -28,7 +28,7 @@ var modelledFuncs = []struct{ file, funcs string }{
 	{"../segment/own.go", "release Free Ended"},
 	{"../../tcp/memory.go", "answers wake Close Aborting"},
 	{"../../tcp/memory_linux.go", "Look come Park"},
-	{"../../tcp/meet.go", "newVisit seat Ring Proclaim Wait Interruption Fail vacate Stuck Show Views view"},
+	{"../../tcp/meet.go", "newVisit seat Ring Proclaim Wait Interruption reason Fail vacate Stuck Show Views view"},
 	{"../stream/node.go", "stop"},
 	{"../stream/await.go", "Await await"},
 	{"../stream/wait.go", "sleep"},
