@@ -1,0 +1,161 @@
+package flight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gogcl.dev/internal/ticks"
+)
+
+// Stall is a call of replicas of this process that has waited for long.
+type Stall struct {
+	Replicas []int         // which are in it, ascending
+	Call     string        // its name, and its group
+	Waited   time.Duration // since the first of them began it
+	Why      string        // who has not come, and what each of those does
+}
+
+// stalls looks for calls that wait for long, while a connection is open.
+type stalls struct {
+	after time.Duration // 0: it does not look
+	say   func(Stall)
+	timer *time.Timer // of the next look; nil: there is none
+
+	looking bool                      // a look goes on
+	noted   map[stalled]time.Duration // how long they have to wait until that is said the next time; the look's
+}
+
+// stalled is a call in progress.
+type stalled struct{ lane, group, seq uint64 }
+
+// looksPerStall is how often the stalls are looked for in the time after which a call is one.
+const looksPerStall = 8
+
+// inquiryTime is how long replicas of other processes are waited for that are asked what they do.
+const inquiryTime = time.Second
+
+// Watch has say called, on a goroutine of its own, for a call that has waited for so long, and again each time that it
+// has waited twice as long. It looks while a connection is open. The first Watch counts.
+func (s *Recorders) Watch(after time.Duration, say func(Stall)) {
+	if s == nil || after <= 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stalls.after == 0 {
+		s.stalls.after, s.stalls.say = after, say
+		s.lookLater()
+	}
+}
+
+// lookLater has the next look at the calls made. The caller holds s.mu.
+func (s *Recorders) lookLater() {
+	if w := &s.stalls; w.after > 0 && s.open > 0 && w.timer == nil && !w.looking {
+		w.timer = time.AfterFunc(max(w.after/looksPerStall, time.Millisecond), s.lookForStalls)
+	}
+}
+
+// closed is told that a connection is no more.
+func (s *Recorders) closed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open--; s.open == 0 && s.stalls.timer != nil {
+		s.stalls.timer.Stop()
+		s.stalls.timer = nil
+	}
+}
+
+// lookForStalls says which calls have waited for long.
+func (s *Recorders) lookForStalls() {
+	s.mu.Lock()
+	s.stalls.timer, s.stalls.looking = nil, true
+	s.mu.Unlock()
+	found := s.findStalls()
+	if len(found) > 0 {
+		w := s.Look().Asked(s, inquiryTime)
+		for _, f := range found {
+			if stall, ok := w.stall(f); ok {
+				s.stalls.say(stall)
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalls.looking = false
+	s.lookLater()
+}
+
+// findStalls returns a recorder of each call of which it is time to say that it waits.
+func (s *Recorders) findStalls() (found []*Recorder) {
+	w := s.Look()
+	seen := map[stalled]time.Duration{}
+	for _, f := range s.list() {
+		r, ok := f.last()
+		if !ok || r.state != running {
+			continue
+		}
+		key := stalled{f.lane, r.label.Group, r.seq}
+		if _, ok := seen[key]; ok {
+			continue // that of a lower replica speaks for all
+		}
+		next := max(s.stalls.noted[key], s.stalls.after)
+		if waited := w.scale.Between(r.began, w.now); waited >= next {
+			found = append(found, f)
+			for next <= waited {
+				next *= 2
+			}
+		}
+		seen[key] = next
+	}
+	s.stalls.noted = seen
+	return found
+}
+
+// stall is what is to be said of the call in progress of a recorder. It is over, perhaps: then there is nothing.
+func (w *Whereabouts) stall(f *Recorder) (stall Stall, ok bool) {
+	r, ok := f.last()
+	if !ok || r.state != running {
+		return stall, false
+	}
+	began := r.began
+	for _, m := range r.label.Members {
+		o := w.laneOf(m, f.lane)
+		if o == nil {
+			continue
+		}
+		if at, ok := o.last(); ok && at.state == running && at.label.Group == r.label.Group && at.seq == r.seq {
+			stall.Replicas = append(stall.Replicas, m)
+			began = min(began, at.began)
+		}
+	}
+	if len(stall.Replicas) == 0 { // a message between two, or a call within a replica
+		stall.Replicas = []int{f.Replica}
+	}
+	slices.Sort(stall.Replicas)
+	stall.Call, stall.Waited = r.name()+r.whose(), brief(w.scale.Between(began, ticks.Now()))
+	if w.several {
+		stall.Call += fmt.Sprintf(" on connection %d", f.Connection)
+	}
+	stall.Why, _ = w.WaitingFor(f, r.label, r.seq, r.also)
+	return stall, true
+}
+
+// Doing says what replicas of this process do now, on all their connections: for those that keep others waiting.
+func (s *Recorders) Doing(replicas []int) string {
+	w := s.Look()
+	var out []string
+	for _, m := range replicas {
+		var parts []string
+		for _, f := range w.lanes[m] {
+			if !f.IsClosed() {
+				parts = append(parts, w.doing(f, f))
+			}
+		}
+		if parts != nil {
+			out = append(out, fmt.Sprintf("replica %d %s", m, strings.Join(parts, " and ")))
+		}
+	}
+	return few(out, ", ")
+}
