@@ -14,8 +14,8 @@ import (
 
 // logStall logs a call that has waited for long.
 func logStall(s flight.Stall) {
-	slog.Warn("gcl: a call has waited for long", "call", s.Call, "waited", s.Waited, "replicas", replicasText(s.Replicas),
-		"why", s.Why)
+	slog.Warn("gcl: a call has waited for long", "call", s.Call, "waited", s.Waited,
+		"replicas", replicasText(s.Replicas), "why", s.Why)
 }
 
 // replicasText is for a log, as in "0, 1, 2".
@@ -34,12 +34,13 @@ type away struct {
 
 	mu       sync.Mutex // guards what follows
 	replicas []int
-	timer    *time.Timer // nil: the context is not done, or all have returned
+	timer    *time.Timer // nil: the context is not done, or was when all had returned
+	logged   chan struct{}
 }
 
 // newAway watches the bodies that are called on Comms with a context.
 func newAway(ctx context.Context, comms []*Comm) *away {
-	a := &away{flights: comms[0].conn.flights}
+	a := &away{flights: comms[0].conn.flights, logged: make(chan struct{})}
 	for _, c := range comms {
 		a.replicas = append(a.replicas, c.Replica())
 	}
@@ -58,16 +59,22 @@ func (a *away) returned(c *Comm) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.replicas = slices.DeleteFunc(a.replicas, func(r int) bool { return r == c.Replica() })
-	if len(a.replicas) == 0 && a.timer != nil {
-		a.timer.Stop()
-	}
 }
 
 // stop ends the watch: all have returned.
-func (a *away) stop() { a.unwatch() }
+func (a *away) stop() {
+	a.unwatch()
+	a.mu.Lock()
+	timer := a.timer
+	a.mu.Unlock()
+	if timer != nil && !timer.Stop() {
+		<-a.logged
+	}
+}
 
 // log says which bodies have not returned, and what their replicas do.
 func (a *away) log(cause error) {
+	defer close(a.logged)
 	a.mu.Lock()
 	replicas := slices.Clone(a.replicas)
 	a.mu.Unlock()

@@ -41,7 +41,10 @@ func listenToLog(t *testing.T) chan map[string]string {
 	return l.lines
 }
 
-const stallLine, awayLine = "gcl: a call has waited for long", "gcl: the context of Run is done, and bodies have not returned"
+const (
+	stallLine = "gcl: a call has waited for long"
+	awayLine  = "gcl: the context of Run is done, and bodies have not returned"
+)
 
 // next is the next line with a text.
 func next(t *testing.T, lines chan map[string]string, text string) map[string]string {
@@ -58,7 +61,7 @@ func next(t *testing.T, lines chan map[string]string, text string) map[string]st
 	}
 }
 
-// TestStall: a call that waits for long is logLines with those who are in it, and with who has not come and what that one
+// TestStall: a call that waits for long is logged with those who are in it, and with who has not come and what that one
 // does; again when it has waited twice as long, and so on. The log of one call is of one line, whoever waits.
 func TestStall(t *testing.T) {
 	const after = 20 * time.Millisecond

@@ -27,7 +27,7 @@ type Recorder struct {
 	Connection int // 0 is the replica's first; Dups follow
 	describe   func(transport.Call) string
 	all        *Recorders // nil: nobody reads the recorder
-	lane       uint64    // the connection's number that all replicas know it by
+	lane       uint64     // the connection's number that all replicas know it by
 
 	// Used by whoever has the lane's turn.
 	begun       uint64 // records begun so far; the last one is number begun-1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gogcl.dev/internal/ticks"
@@ -24,6 +25,7 @@ type stalls struct {
 	timer *time.Timer // of the next look; nil: there is none
 
 	looking bool                      // a look goes on
+	ended   sync.Cond                 // looking is false
 	noted   map[stalled]time.Duration // how long they have to wait until that is said the next time; the look's
 }
 
@@ -45,7 +47,7 @@ func (s *Recorders) Watch(after time.Duration, say func(Stall)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stalls.after == 0 {
-		s.stalls.after, s.stalls.say = after, say
+		s.stalls.after, s.stalls.say, s.stalls.ended.L = after, say, &s.mu
 		s.lookLater()
 	}
 }
@@ -57,13 +59,20 @@ func (s *Recorders) lookLater() {
 	}
 }
 
-// closed is told that a connection is no more.
+// closed is told that a connection is no more. After the last one nobody looks any more, but for who is waiting for
+// other processes.
 func (s *Recorders) closed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open--; s.open == 0 && s.stalls.timer != nil {
-		s.stalls.timer.Stop()
-		s.stalls.timer = nil
+	w := &s.stalls
+	if s.open--; s.open > 0 {
+		return
+	}
+	if w.timer != nil && w.timer.Stop() {
+		w.timer = nil
+	}
+	for w.timer != nil || w.looking {
+		w.ended.Wait()
 	}
 }
 
@@ -73,18 +82,44 @@ func (s *Recorders) lookForStalls() {
 	s.stalls.timer, s.stalls.looking = nil, true
 	s.mu.Unlock()
 	found := s.findStalls()
-	if len(found) > 0 {
-		w := s.Look().Asked(s, inquiryTime)
-		for _, f := range found {
-			if stall, ok := w.stall(f); ok {
-				s.stalls.say(stall)
-			}
+	if len(found) > 0 && s.hears() {
+		s.lookEnds() // other processes may keep it waiting, and nobody is to wait for it meanwhile
+		if said := s.Look().Asked(s, inquiryTime); s.looksOn() {
+			s.sayStalls(said, found)
+			s.lookEnds()
 		}
+	} else {
+		s.sayStalls(s.Look(), found)
+		s.lookEnds()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stalls.looking = false
 	s.lookLater()
+}
+
+// lookEnds has those go on who wait for the end of a look.
+func (s *Recorders) lookEnds() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalls.looking = false
+	s.stalls.ended.Broadcast()
+}
+
+// looksOn has a look go on, if there is still a connection.
+func (s *Recorders) looksOn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalls.looking = s.open > 0
+	return s.stalls.looking
+}
+
+// sayStalls says what is known of calls, of each of which a recorder was found.
+func (s *Recorders) sayStalls(w *Whereabouts, found []*Recorder) {
+	for _, f := range found {
+		if stall, ok := w.stall(f); ok {
+			s.stalls.say(stall)
+		}
+	}
 }
 
 // findStalls returns a recorder of each call of which it is time to say that it waits.

@@ -118,7 +118,8 @@ func (n *Node) silent() bool {
 	return false
 }
 
-// queried answers a query, and the last of those that come meanwhile, on a goroutine of its own: others wait to be read.
+// queried answers a query, and the last of those that come meanwhile, on a goroutine of its own: other messages wait to
+// be read.
 func (n *Node) queried(peer int, number uint32) {
 	r := &n.reports
 	n.mu.Lock()

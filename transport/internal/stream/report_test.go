@@ -36,8 +36,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestInquire: each replica that is there says what it is doing when it is asked, whatever it does, and again when it is
-// asked again.
+// TestInquire: each replica that is there says what it is doing when it is asked, and again when it is asked again.
 func TestInquire(t *testing.T) {
 	eps := openRings(t, 3, 4096, false)
 	var said [3]atomic.Int64
