@@ -296,7 +296,8 @@ func TestAbortedWords(t *testing.T) {
 		t.Errorf("%v, want %v", again, err)
 	}
 	for _, word := range []uint64{2 + 1, 3 + 1, 1 << 63} { // of this replica, and of none
-		if err := v.reason(word, silence); err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
+		err := v.reason(word, silence)
+		if err == nil || !strings.Contains(err.Error(), "a process has overwritten it") {
 			t.Errorf("word %#x: %v", word, err)
 		}
 	}
