@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"gogcl.dev/internal/ticks"
 )
@@ -52,11 +53,19 @@ func (s *Recorders) Watch(after time.Duration, say func(Stall)) {
 	}
 }
 
-// lookLater has the next look at the calls made. The caller holds s.mu.
+// lookLater has the next look at the calls made. The caller holds s.mu. The timer does not keep the recorders: of a
+// communicator that nobody has closed, and nobody has any more, nothing is left.
 func (s *Recorders) lookLater() {
-	if w := &s.stalls; w.after > 0 && s.open > 0 && w.timer == nil && !w.looking {
-		w.timer = time.AfterFunc(max(w.after/looksPerStall, time.Millisecond), s.lookForStalls)
+	w := &s.stalls
+	if w.after <= 0 || s.open <= 0 || w.timer != nil || w.looking {
+		return
 	}
+	kept := weak.Make(s)
+	w.timer = time.AfterFunc(max(w.after/looksPerStall, time.Millisecond), func() {
+		if s := kept.Value(); s != nil {
+			s.lookForStalls()
+		}
+	})
 }
 
 // closed is told that a connection is no more. After the last one nobody looks any more, but for who is waiting for
