@@ -53,9 +53,8 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	}
 	if r, ok := endpoint.(transport.Reporter); ok && all != nil {
 		r.ReportBy(func() []byte { return all.Report(transport.MaxReport) })
-		all.Hear(r)
+		all.Hear(r.Reports)
 	}
-	all.Watch(cfg.stall, logStall)
 	c := &Comm{conn: newConnection(endpoint, cfg.topology, nil, all)}
 	c.conn.override, c.conn.own = cfg.override, cfg.own
 	if cfg.machine {
