@@ -482,18 +482,24 @@ func TestRingsClose(t *testing.T) {
 	}
 }
 
-// TestSleeper: a lane that parks looks once more before it sleeps, and is woken by what its peer does afterwards.
-func TestSleeper(t *testing.T) {
-	eps, all := meshes(t, 2, Config{})
-	parker, err := all[1].shm.newSleeper(7)
+// sleeperOf is the sleeper of a lane that watches a link.
+func sleeperOf(t *testing.T, of *shared, link *rings) *sleeper {
+	t.Helper()
+	s, err := of.newSleeper(link.lane)
+	if err == nil {
+		err = s.Watch(link)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := parker.(*sleeper)
+	return s.(*sleeper)
+}
+
+// TestSleeper: a lane that parks looks once more before it sleeps, and is woken by what its peer does afterwards.
+func TestSleeper(t *testing.T) {
+	eps, all := meshes(t, 2, Config{})
 	a, b := lanePair(t, all, 7)
-	if err := s.Watch(b); err != nil {
-		t.Fatal(err)
-	}
+	s := sleeperOf(t, all[1].shm, b)
 	send := func(n int) {
 		if n, err := a.Send(make([]byte, n), nil, nil); n == 0 || err != nil {
 			t.Error(n, err)
@@ -550,15 +556,8 @@ func (g *countedGoal) Awaits(int) bool { return false }
 // watch of crowds.
 func TestSleeperLooks(t *testing.T) {
 	eps, all := meshes(t, 2, Config{})
-	parker, err := all[1].shm.newSleeper(7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := parker.(*sleeper)
 	a, b := lanePair(t, all, 7)
-	if err := s.Watch(b); err != nil {
-		t.Fatal(err)
-	}
+	s := sleeperOf(t, all[1].shm, b)
 	never := func() bool { return false }
 	for range 5 {
 		if s.Look(false, false, never); !s.watch {

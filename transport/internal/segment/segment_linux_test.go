@@ -222,14 +222,16 @@ func limited(t *testing.T, resource int, limit uint64, f func()) {
 	if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := unix.Setrlimit(resource, &was); err != nil {
+			t.Error(err)
+		}
+	}()
 	var is unix.Rlimit
 	if err := unix.Getrlimit(resource, &is); err != nil || is.Cur != limit { // qemu does not set some
 		t.Skipf("the limit is %d, although it was set to %d: %v", is.Cur, limit, err)
 	}
 	f()
-	if err := unix.Setrlimit(resource, &was); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestLimits: a segment that is longer than files may be is an error, not the signal that ends a process, and so are
