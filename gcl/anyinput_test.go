@@ -81,7 +81,7 @@ func TestAnyInput(t *testing.T) {
 			"ParseImplementation": gcl.ParseImplementation, "ParseLink": gcl.ParseLink,
 			"ParseOperator": gcl.ParseOperator, "ParseOptions": gcl.ParseOptions, "Dump": gcl.Dump,
 			"Run": gcl.Run, "WithEndpoints": gcl.WithEndpoints, "WithOptions": gcl.WithOptions,
-			"WithTopology": gcl.WithTopology, "WithMethod": gcl.WithMethod,
+			"WithTopology": gcl.WithTopology, "WithStallAfter": gcl.WithStallAfter, "WithMethod": gcl.WithMethod,
 			"NewOperator": gcl.NewOperator[float32],
 		},
 		Types: []any{gcl.JoinConfig{}, gcl.Checksum(0),

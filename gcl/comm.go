@@ -53,8 +53,9 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	}
 	if r, ok := endpoint.(transport.Reporter); ok && all != nil {
 		r.ReportBy(func() []byte { return all.Report(transport.MaxReport) })
-		all.Hear(r.Reports)
+		all.Hear(r)
 	}
+	all.Watch(cfg.stall, logStall)
 	c := &Comm{conn: newConnection(endpoint, cfg.topology, nil, all)}
 	c.conn.override, c.conn.own = cfg.override, cfg.own
 	if cfg.machine {

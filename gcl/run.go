@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/topology"
@@ -24,6 +25,7 @@ type config struct {
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
 	flights   *flight.Recorders // Run: of its replicas
+	stall     time.Duration     // see WithStallAfter
 }
 
 // WithOptions sets the options that the replicas' first Comm has, but for what the environment overrides: see
@@ -44,6 +46,15 @@ func WithEndpoints(endpoints []transport.Endpoint) CommOption {
 	return func(c *config) { c.endpoints = endpoints }
 }
 
+// stallAfter is the default of WithStallAfter.
+const stallAfter = 30 * time.Second
+
+// WithStallAfter says after how long a collective that waits is logged by package slog, as a warning: once, and again
+// each time that it has waited twice as long. The line has the call, the replicas of this process that are in it, who
+// has not come, and in which call each of those is, in other processes too. The default is 30 s; 0 or less logs none.
+// Of communicators that share their transport's memory, the first one made decides for all.
+func WithStallAfter(d time.Duration) CommOption { return func(c *config) { c.stall = d } }
+
 // noEndpoints refuses WithEndpoints.
 func (c *config) noEndpoints(why string) error {
 	if c.endpoints != nil {
@@ -54,7 +65,7 @@ func (c *config) noEndpoints(why string) error {
 
 // newConfig resolves options for n replicas. The topology may be missing: see place.
 func newConfig(n int, opts []CommOption) (*config, error) {
-	c := &config{}
+	c := &config{stall: stallAfter}
 	for i, o := range opts {
 		if o == nil {
 			return nil, errorf("option %d is nil", i)
@@ -122,9 +133,12 @@ func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	first := firstError{cancel: cancel}
+	away := newAway(ctx, comms)
+	defer away.stop()
 	var replicas sync.WaitGroup
 	for _, c := range comms {
 		replicas.Go(func() {
+			defer away.returned(c)
 			guard(c, func() error { return body(ctx, c) }, func(err error) {
 				first.note(c, err)
 				if err := c.Close(); err != nil {

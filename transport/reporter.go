@@ -1,19 +1,27 @@
 package transport
 
+import "time"
+
 // MaxReport bounds what a replica tells of itself: see Reporter.
 const MaxReport = 2 << 10
 
-// Reporter is what an Endpoint may offer beside Exchange when its replicas are processes: once it is aborted, each
-// replica tells the others what it was doing.
+// Reporter is what an Endpoint may offer beside Exchange when its replicas are processes: each replica tells the others
+// what it was doing once it is aborted, and what it is doing when it is asked.
 type Reporter interface {
 	Endpoint
 
-	// ReportBy has f called once, when the endpoint is aborted, by any replica, on a goroutine of the transport. What f
-	// returns, at most its first MaxReport bytes, is sent to all other replicas. f must not wait. ReportBy is called at
-	// most once, on the first endpoint of a replica, before its first Exchange.
+	// ReportBy has f called when the endpoint is aborted, by any replica, once, and for each Inquire of another
+	// replica, on goroutines of the transport, several at a time. What f returns, at most its first MaxReport bytes,
+	// is sent to all other replicas, or to the one that asks. f must not wait. ReportBy is called at most once, on the
+	// first endpoint of a replica, before its first Exchange.
 	ReportBy(f func() []byte)
 
 	// Reports returns what the other replicas have told, by replica; nil for those from whom nothing has come. After an
 	// abort it waits a second at most, once, for those that are still there. The bytes are only to be read.
 	Reports() [][]byte
+
+	// Inquire asks the other replicas what they are doing, whatever calls are in progress, and returns what they say,
+	// by replica; nil for those that have left, or have not answered within the limit. After an abort it asks nobody
+	// in vain. Any goroutine may call it; one inquiry waits for the other. The bytes are the caller's.
+	Inquire(limit time.Duration) [][]byte
 }

@@ -89,9 +89,14 @@ func (s *Recorders) standings(limit int) []byte {
 	}
 }
 
-// Hear has Dump print, and WaitingFor go by, what the replicas of other processes tell. reports returns that by
-// replica.
-func (s *Recorders) Hear(reports func() [][]byte) {
+// Reports are what the replicas of other processes tell, by replica: a transport.Reporter.
+type Reports interface {
+	Reports() [][]byte
+	Inquire(limit time.Duration) [][]byte
+}
+
+// Hear has Dump print, and WaitingFor go by, what the replicas of other processes tell.
+func (s *Recorders) Hear(reports Reports) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = append(s.heard, reports)
@@ -104,8 +109,8 @@ func (s *Recorders) hears() bool {
 	return len(s.heard) > 0
 }
 
-// told calls yield for the reports of replicas of other processes, each once.
-func (s *Recorders) told(yield func(replica int, at []standing, text []byte)) {
+// told calls yield for the reports of replicas of other processes, which ask returns, each once.
+func (s *Recorders) told(ask func(Reports) [][]byte, yield func(replica int, at []standing, text []byte)) {
 	s.mu.Lock()
 	heard := slices.Clone(s.heard)
 	here := map[int]bool{}
@@ -114,7 +119,7 @@ func (s *Recorders) told(yield func(replica int, at []standing, text []byte)) {
 	}
 	s.mu.Unlock()
 	for _, reports := range heard {
-		for replica, report := range reports() {
+		for replica, report := range ask(reports) {
 			if report == nil || here[replica] {
 				continue
 			}
@@ -131,7 +136,7 @@ func (s *Recorders) told(yield func(replica int, at []standing, text []byte)) {
 
 // Elsewhere prints what replicas of other processes have told of themselves.
 func (s *Recorders) Elsewhere(b *strings.Builder) {
-	s.told(func(replica int, _ []standing, text []byte) {
+	s.told(Reports.Reports, func(replica int, _ []standing, text []byte) {
 		fmt.Fprintf(b, "replica %d, in another process, when it heard of the failure:\n", replica)
 		for line := range strings.Lines(string(text)) {
 			b.WriteString("  " + line)
@@ -141,12 +146,19 @@ func (s *Recorders) Elsewhere(b *strings.Builder) {
 
 // Heard has the whereabouts go by what other processes have told after an abort, too. It waits for that, as the reports
 // do.
-func (w *Whereabouts) Heard(s *Recorders) *Whereabouts {
+func (w *Whereabouts) Heard(s *Recorders) *Whereabouts { return w.hear(s, Reports.Reports) }
+
+// Asked has the whereabouts go by what other processes say now, who are waited for so long at most.
+func (w *Whereabouts) Asked(s *Recorders, limit time.Duration) *Whereabouts {
+	return w.hear(s, func(r Reports) [][]byte { return r.Inquire(limit) })
+}
+
+func (w *Whereabouts) hear(s *Recorders, ask func(Reports) [][]byte) *Whereabouts {
 	if s == nil || !s.hears() {
 		return w
 	}
 	w.elsewhere = map[int][]standing{}
-	s.told(func(replica int, at []standing, _ []byte) {
+	s.told(ask, func(replica int, at []standing, _ []byte) {
 		if len(at) > 0 { // else there was no room
 			w.elsewhere[replica] = at
 		}

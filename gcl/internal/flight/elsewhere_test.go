@@ -4,11 +4,18 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/transport"
 )
+
+// oneReport are the Reports of a replica 1.
+type oneReport struct{ of *Recorders }
+
+func (r oneReport) Reports() [][]byte              { return [][]byte{nil, r.of.Report(4 << 10)} }
+func (r oneReport) Inquire(time.Duration) [][]byte { return r.Reports() }
 
 // TestReachedElsewhere: what a replica of another process tells says whether it has come to a call, as long as it tells
 // of the call's group. It is not blamed for what it has no room to tell.
@@ -44,7 +51,7 @@ func TestReachedElsewhere(t *testing.T) {
 			ours := New(func(transport.Call) string { return "" })
 			own := ours.Open(0, 7)
 			make1(own, group, c.waits)
-			ours.Hear(func() [][]byte { return [][]byte{nil, theirs.Report(4 << 10)} })
+			ours.Hear(oneReport{theirs})
 			text, missed := ours.Look().Heard(ours).WaitingFor(own,
 				&Label{Members: members, Group: group}, c.waits, 0)
 			if !strings.HasPrefix(text, c.want) || missed != strings.HasPrefix(c.want, "waiting") {

@@ -26,8 +26,8 @@ type Recorder struct {
 	Replica    int
 	Connection int // 0 is the replica's first; Dups follow
 	describe   func(transport.Call) string
-	phases     *sync.Map // see Recorders; nil: nobody reads the recorder
-	lane       uint64    // the connection's number that all replicas know it by
+	all        *Recorders // nil: nobody reads the recorder
+	lane       uint64     // the connection's number that all replicas know it by
 
 	// Used by whoever has the lane's turn.
 	begun       uint64 // records begun so far; the last one is number begun-1
@@ -256,6 +256,10 @@ func (f *Recorder) IsClosed() bool {
 // Close notes that the lane is no more. What it recorded stays.
 func (f *Recorder) Close() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	before := f.closed
 	f.closed = true
+	f.mu.Unlock()
+	if f.all != nil && !before {
+		f.all.closed()
+	}
 }

@@ -11,9 +11,11 @@ import (
 
 // Recorders are the recorders of a communicator's lanes in this process.
 type Recorders struct {
-	mu    sync.Mutex // guards all and heard
-	all   []*Recorder
-	heard []func() [][]byte // what the replicas of other processes tell
+	mu     sync.Mutex // guards what follows, up to the empty line
+	all    []*Recorder
+	open   int       // of all that are not closed
+	heard  []Reports // what the replicas of other processes tell
+	stalls stalls
 
 	phases sync.Map // the names of groups that make phases, by wire.PhaseGroup
 
@@ -33,7 +35,7 @@ func (s *Recorders) Open(replica int, lane uint64) *Recorder {
 	if s == nil {
 		return &Recorder{}
 	}
-	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, phases: &s.phases,
+	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, all: s,
 		records: make([]record, flightLength+1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,16 +56,18 @@ func (s *Recorders) Open(replica int, lane uint64) *Recorder {
 		return surplus
 	})
 	s.all = append(s.all, f)
+	s.open++
+	s.lookLater()
 	return f
 }
 
 // NamePhases notes which groups make phases of the calls of a whole group, since their numbers do not tell the members.
 func (f *Recorder) NamePhases(whole uint64, groups [][]int) {
-	if f.phases == nil {
+	if f.all == nil {
 		return
 	}
 	for _, members := range groups {
-		f.phases.LoadOrStore(wire.PhaseGroup(wire.GroupID(members, 0), whole), wire.MembersName(members))
+		f.all.phases.LoadOrStore(wire.PhaseGroup(wire.GroupID(members, 0), whole), wire.MembersName(members))
 	}
 }
 

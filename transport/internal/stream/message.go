@@ -25,6 +25,8 @@ const (
 	answer                  // a lane, the number of an inquiry, how many bytes this replica's link has taken
 	settle                  // a lane, a call: tell what has been made of it
 	settled                 // a lane, the call that the replica has made in the place of that
+	query                   // a number: answer with it, and with what this replica is doing
+	reply                   // the number of a query, what the replica is doing
 )
 
 // How a lane is left.

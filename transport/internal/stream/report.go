@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"encoding/binary"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,14 +13,18 @@ import (
 // Close waits for a replica that is stopped. Among those that live they come within milliseconds.
 const reportTime = time.Second
 
-// reports is what replicas tell of themselves after an abort.
+// reports is what replicas tell of themselves after an abort, and when they are asked.
 type reports struct {
-	sending sync.WaitGroup // the report of this replica is being made and sent
+	sending sync.WaitGroup // a report of this replica is being made and sent
+	asking  sync.Mutex     // held by Inquire
 
-	mu    sync.Mutex // guards what follows
-	by    func() []byte
-	come  [][]byte  // by replica
-	limit time.Time // when nobody waits for reports any more
+	mu      sync.Mutex // guards what follows
+	by      func() []byte
+	come    [][]byte  // by replica
+	limit   time.Time // when nobody waits for reports any more
+	number  uint32    // of this replica's last query
+	replies [][]byte  // to it, by replica
+	queries []uint32  // by replica: the last query that is being answered; 0: none
 }
 
 // until is when nobody waits for reports any more: reportTime after the first who does begins.
@@ -54,14 +60,106 @@ func (n *Node) sendReport() {
 		return
 	}
 	r.sending.Go(func() {
-		text := by()
-		message := append([]byte{report}, text[:min(len(text), transport.MaxReport)]...)
+		message := appendReport([]byte{report}, by)
 		for peer := range n.Size {
 			if peer != n.Rank {
 				n.Host.Tell(peer, message)
 			}
 		}
 	})
+}
+
+// appendReport appends what this replica says of itself.
+func appendReport(b []byte, by func() []byte) []byte {
+	text := by()
+	return append(b, text[:min(len(text), transport.MaxReport)]...)
+}
+
+// queryBytes is how long the number of a query is.
+const queryBytes = 4
+
+// Inquire implements transport.Reporter.
+func (l *Lane) Inquire(limit time.Duration) [][]byte {
+	n, r := l.node, &l.node.reports
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	r.mu.Lock()
+	r.number++
+	message := binary.LittleEndian.AppendUint32([]byte{query}, r.number)
+	r.replies = make([][]byte, n.Size)
+	r.mu.Unlock()
+	for peer := range n.Size {
+		if peer != n.Rank {
+			n.Host.Tell(peer, message)
+		}
+	}
+	for until := time.Now().Add(limit); n.stopped() == nil && n.silent() && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.replies)
+}
+
+// silent reports whether a replica that is there has not replied to the last query.
+func (n *Node) silent() bool {
+	n.mu.Lock()
+	gone := slices.Clone(n.gone)
+	closed := n.closed
+	n.mu.Unlock()
+	r := &n.reports
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for peer, left := range gone {
+		if peer != n.Rank && !left && r.replies[peer] == nil {
+			return !closed
+		}
+	}
+	return false
+}
+
+// queried answers a query, and the last of those that come meanwhile, on a goroutine of its own: other messages wait to
+// be read.
+func (n *Node) queried(peer int, number uint32) {
+	r := &n.reports
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n.leaving || number == 0 {
+		return
+	}
+	if r.queries == nil {
+		r.queries = make([]uint32, n.Size)
+	}
+	answers := r.queries[peer] != 0
+	if r.queries[peer] = number; answers {
+		return
+	}
+	r.sending.Go(func() {
+		for answered := uint32(0); ; {
+			r.mu.Lock()
+			by, last := r.by, r.queries[peer]
+			if last == answered || by == nil {
+				r.queries[peer] = 0
+				r.mu.Unlock()
+				return
+			}
+			r.mu.Unlock()
+			n.Host.Tell(peer, appendReport(binary.LittleEndian.AppendUint32([]byte{reply}, last), by))
+			answered = last
+		}
+	})
+}
+
+// replied keeps the reply of a replica to the last query.
+func (n *Node) replied(peer int, number uint32, text []byte) {
+	r := &n.reports
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if number == r.number && number != 0 {
+		r.replies[peer] = append([]byte{}, text...)
+	}
 }
 
 // reported keeps the report of a replica, the first one.

@@ -3,7 +3,9 @@ package stream
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +34,75 @@ func TestReports(t *testing.T) {
 	for _, e := range eps {
 		e.Close()
 	}
+}
+
+// TestInquire: each replica that is there says what it is doing when it is asked, and again when it is asked again.
+func TestInquire(t *testing.T) {
+	eps := openRings(t, 3, 4096, false)
+	var said [3]atomic.Int64
+	for i, e := range eps {
+		e.(*Lane).ReportBy(func() []byte {
+			return append(bytes.Repeat([]byte("long"), i*transport.MaxReport), byte(said[i].Add(1)))
+		})
+	}
+	ask := func(replica int) string { return fmt.Sprintf("%.4q", eps[0].(*Lane).Inquire(time.Minute)[replica]) }
+	for k := range 3 {
+		if got, want := ask(1), `"long"`; got != want {
+			t.Errorf("replica 1 says %s, want %s", got, want)
+		}
+		if got := said[2].Load(); got != int64(k+1) {
+			t.Errorf("replica 2 has been asked %d times, want %d", got, k+1)
+		}
+	}
+	if got := eps[0].(*Lane).Inquire(time.Minute); got[0] != nil || len(got[1]) != transport.MaxReport {
+		t.Errorf("this replica says %d bytes, another %d", len(got[0]), len(got[1]))
+	}
+	eps[2].Close()
+	if got := ask(1); got != `"long"` { // nor is replica 2 waited for, which has left
+		t.Errorf("replica 1 says %s", got)
+	}
+	eps[1].Abort(errors.New("no more"))
+	<-eps[0].Done()
+	eps[0].(*Lane).Inquire(time.Hour)
+	for _, e := range eps {
+		e.Close()
+	}
+}
+
+// TestInquireSilent: who does not answer is waited for as long as is said. A reply to another query is none.
+func TestInquireSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l, err := NewNode(Config{Rank: 0, Size: 2, Host: &deafHost{told: make([][]byte, 2)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		go func() {
+			time.Sleep(time.Millisecond)
+			for _, number := range []byte{0, 2} {
+				if err := n.Handle(1, []byte{reply, number, 0, 0, 0, 'x'}); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		if got := l.Inquire(time.Second); got[1] != nil || time.Since(began) != time.Second {
+			t.Errorf("%q after %v", got, time.Since(began))
+		}
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			n.Handle(1, []byte{reply, 2, 0, 0, 0, 'x'})
+		}()
+		if got := l.Inquire(time.Second); string(got[1]) != "x" {
+			t.Errorf("%q", got)
+		}
+		for _, message := range [][]byte{{query, 1, 0, 0}, {query, 1, 0, 0, 0, 0}, {reply, 1, 0, 0},
+			append([]byte{reply, 1, 0, 0, 0}, make([]byte, transport.MaxReport+1)...)} {
+			if n.Handle(1, message) == nil {
+				t.Errorf("no error of %.10x", message)
+			}
+		}
+		l.Close()
+	})
 }
 
 // TestReportBeforeLeaving: a replica that leaves after an abort has told of itself first, however long that takes to

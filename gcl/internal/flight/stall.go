@@ -1,0 +1,205 @@
+package flight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"weak"
+
+	"gogcl.dev/internal/ticks"
+)
+
+// Stall is a call of replicas of this process that has waited for long.
+type Stall struct {
+	Replicas []int         // which are in it, ascending
+	Call     string        // its name, and its group
+	Waited   time.Duration // since the first of them began it
+	Why      string        // who has not come, and what each of those does
+}
+
+// stalls looks for calls that wait for long, while a connection is open.
+type stalls struct {
+	after time.Duration // 0: it does not look
+	say   func(Stall)
+	timer *time.Timer // of the next look; nil: there is none
+
+	looking bool                      // a look goes on
+	ended   sync.Cond                 // looking is false
+	noted   map[stalled]time.Duration // how long they have to wait until that is said the next time; the look's
+}
+
+// stalled is a call in progress.
+type stalled struct{ lane, group, seq uint64 }
+
+// looksPerStall is how often the stalls are looked for in the time after which a call is one.
+const looksPerStall = 8
+
+// inquiryTime is how long replicas of other processes are waited for that are asked what they do.
+const inquiryTime = time.Second
+
+// Watch has say called, on a goroutine of its own, for a call that has waited for so long, and again each time that it
+// has waited twice as long. It looks while a connection is open. The first Watch counts.
+func (s *Recorders) Watch(after time.Duration, say func(Stall)) {
+	if s == nil || after <= 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stalls.after == 0 {
+		s.stalls.after, s.stalls.say, s.stalls.ended.L = after, say, &s.mu
+		s.lookLater()
+	}
+}
+
+// lookLater has the next look at the calls made. The caller holds s.mu. The timer does not keep the recorders: of a
+// communicator that nobody has closed, and nobody has any more, nothing is left.
+func (s *Recorders) lookLater() {
+	w := &s.stalls
+	if w.after <= 0 || s.open <= 0 || w.timer != nil || w.looking {
+		return
+	}
+	kept := weak.Make(s)
+	w.timer = time.AfterFunc(max(w.after/looksPerStall, time.Millisecond), func() {
+		if s := kept.Value(); s != nil {
+			s.lookForStalls()
+		}
+	})
+}
+
+// closed is told that a connection is no more. After the last one nobody looks any more, but for who is waiting for
+// other processes.
+func (s *Recorders) closed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &s.stalls
+	if s.open--; s.open > 0 {
+		return
+	}
+	if w.timer != nil && w.timer.Stop() {
+		w.timer = nil
+	}
+	for w.timer != nil || w.looking {
+		w.ended.Wait()
+	}
+}
+
+// lookForStalls says which calls have waited for long.
+func (s *Recorders) lookForStalls() {
+	s.mu.Lock()
+	s.stalls.timer, s.stalls.looking = nil, true
+	s.mu.Unlock()
+	found := s.findStalls()
+	if len(found) > 0 && s.hears() {
+		s.lookEnds() // other processes may keep it waiting, and nobody is to wait for it meanwhile
+		if said := s.Look().Asked(s, inquiryTime); s.looksOn() {
+			s.sayStalls(said, found)
+			s.lookEnds()
+		}
+	} else {
+		s.sayStalls(s.Look(), found)
+		s.lookEnds()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookLater()
+}
+
+// lookEnds has those go on who wait for the end of a look.
+func (s *Recorders) lookEnds() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalls.looking = false
+	s.stalls.ended.Broadcast()
+}
+
+// looksOn has a look go on, if there is still a connection.
+func (s *Recorders) looksOn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalls.looking = s.open > 0
+	return s.stalls.looking
+}
+
+// sayStalls says what is known of calls, of each of which a recorder was found.
+func (s *Recorders) sayStalls(w *Whereabouts, found []*Recorder) {
+	for _, f := range found {
+		if stall, ok := w.stall(f); ok {
+			s.stalls.say(stall)
+		}
+	}
+}
+
+// findStalls returns a recorder of each call of which it is time to say that it waits.
+func (s *Recorders) findStalls() (found []*Recorder) {
+	w := s.Look()
+	seen := map[stalled]time.Duration{}
+	for _, f := range s.list() {
+		r, ok := f.last()
+		if !ok || r.state != running {
+			continue
+		}
+		key := stalled{f.lane, r.label.Group, r.seq}
+		if _, ok := seen[key]; ok {
+			continue // that of a lower replica speaks for all
+		}
+		next := max(s.stalls.noted[key], s.stalls.after)
+		if waited := w.scale.Between(r.began, w.now); waited >= next {
+			found = append(found, f)
+			for next <= waited {
+				next *= 2
+			}
+		}
+		seen[key] = next
+	}
+	s.stalls.noted = seen
+	return found
+}
+
+// stall is what is to be said of the call in progress of a recorder. It is over, perhaps: then there is nothing.
+func (w *Whereabouts) stall(f *Recorder) (stall Stall, ok bool) {
+	r, ok := f.last()
+	if !ok || r.state != running {
+		return stall, false
+	}
+	began := r.began
+	for _, m := range r.label.Members {
+		o := w.laneOf(m, f.lane)
+		if o == nil {
+			continue
+		}
+		if at, ok := o.last(); ok && at.state == running && at.label.Group == r.label.Group && at.seq == r.seq {
+			stall.Replicas = append(stall.Replicas, m)
+			began = min(began, at.began)
+		}
+	}
+	if len(stall.Replicas) == 0 { // a message between two, or a call within a replica
+		stall.Replicas = []int{f.Replica}
+	}
+	slices.Sort(stall.Replicas)
+	stall.Call, stall.Waited = r.name()+r.whose(), brief(w.scale.Between(began, ticks.Now()))
+	if w.several {
+		stall.Call += fmt.Sprintf(" on connection %d", f.Connection)
+	}
+	stall.Why, _ = w.WaitingFor(f, r.label, r.seq, r.also)
+	return stall, true
+}
+
+// Doing says what replicas of this process do now, on all their connections: for those that keep others waiting.
+func (s *Recorders) Doing(replicas []int) string {
+	w := s.Look()
+	var out []string
+	for _, m := range replicas {
+		var parts []string
+		for _, f := range w.lanes[m] {
+			if !f.IsClosed() {
+				parts = append(parts, w.doing(f, f))
+			}
+		}
+		if parts != nil {
+			out = append(out, fmt.Sprintf("replica %d %s", m, strings.Join(parts, " and ")))
+		}
+	}
+	return few(out, ", ")
+}
