@@ -56,7 +56,9 @@ func (s *Recorders) Open(replica int, lane uint64) *Recorder {
 		return surplus
 	})
 	s.all = append(s.all, f)
-	s.open++
+	if s.open++; s.open == 1 {
+		s.enter()
+	}
 	s.lookLater()
 	return f
 }

@@ -77,6 +77,7 @@ func (s *Recorders) closed() {
 	if s.open--; s.open > 0 {
 		return
 	}
+	s.leave()
 	if w.timer != nil && w.timer.Stop() {
 		w.timer = nil
 	}
