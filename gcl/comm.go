@@ -52,7 +52,7 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 		all = flight.Shared(endpoint, describeData)
 	}
 	if r, ok := endpoint.(transport.Reporter); ok && all != nil {
-		r.ReportBy(func() []byte { return all.Report(transport.MaxReport) })
+		r.ReportBy(all.Report)
 		all.Hear(r)
 	}
 	all.Watch(cfg.stall, logStall)

@@ -161,8 +161,8 @@ func TestStallOfProcesses(t *testing.T) {
 		line := next(t, lines, stallLine)
 		why := timeless(line["why"])
 		t.Log(line["replicas"], line["call"], why)
-		if line["replicas"] == "0" && line["call"] == `barrier #2 "second" of group {0, 1, 2}` && why ==
-			`waiting for replica 1, which has made no call for T, since barrier #1 "first" of group {0, 1, 2}, `+
+		if line["replicas"] == "0" && line["call"] == `barrier #2 "second" of group {0, 1, 2} on connection 0` && why ==
+			`waiting for replica 1, which has made no call on connection 0 for T, since barrier #1 "first" of group {0, 1, 2}, `+
 				`and for replica 2, which is in barrier #1 "elsewhere" of group {0, 1, 2} on connection 1 `+
 				`and has made no call on connection 0 for T, since barrier #1 "first" of group {0, 1, 2}` {
 			break

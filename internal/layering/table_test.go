@@ -73,6 +73,7 @@ func table() []row {
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
 		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
+		{pkg: "internal/watch"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
 		{pkg: "internal/oracle", imports: []string{"tensor", "chunks", "methods/schedule"}, pure: true},
@@ -139,8 +140,8 @@ func table() []row {
 		},
 		{
 			pkg: "gcl/internal/flight",
-			imports: []string{"gcl/internal/route",
-				"gcl/internal/wire", "methods", "methods/schedule", "transport", "internal/ticks"},
+			imports: []string{"gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "tensor",
+				"transport", "internal/ticks", "internal/watch"},
 		},
 		// the rooms of carry: none imports one that comes after it
 		{pkg: "gcl/internal/carry/opened", imports: []string{"methods/schedule", "transport"}},

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/watch"
 	"gogcl.dev/transport"
 )
 
@@ -16,6 +17,8 @@ type Recorders struct {
 	open   int       // of all that are not closed
 	heard  []Reports // what the replicas of other processes tell
 	stalls stalls
+	job    watch.Process // see Identify
+	failed func() error
 
 	phases sync.Map // the names of groups that make phases, by wire.PhaseGroup
 

@@ -10,6 +10,7 @@ import (
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
+	"gogcl.dev/internal/watch"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
@@ -49,11 +50,14 @@ func (s *Recorders) Now() string {
 		if w.several {
 			on = fmt.Sprintf(" on connection %d", f.Connection)
 		}
-		fmt.Fprintf(&b, "replica %d is in %s%s%s for %v", f.Replica, r.name(), r.whose(), on, w.ago(&r))
+		fmt.Fprintf(&b, "replica %d is in %s%s%s for %v", f.Replica, r.name(), r.whose(), on, watch.Brief(w.ago(r.began)))
 		if waits, _ := w.WaitingFor(f, r.label, r.seq, r.also); waits != "" {
 			b.WriteString(", " + waits)
 		}
 		b.WriteString("\n")
+	}
+	for _, l := range watch.Stragglers(watch.Lateness([]watch.Process{s.state(w, 0, timesRoom)})) {
+		fmt.Fprintln(&b, l)
 	}
 	s.Dump(&b, nil)
 	return b.String()

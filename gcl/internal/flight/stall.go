@@ -9,6 +9,7 @@ import (
 	"weak"
 
 	"gogcl.dev/internal/ticks"
+	"gogcl.dev/internal/watch"
 )
 
 // Stall is a call of replicas of this process that has waited for long.
@@ -179,7 +180,7 @@ func (w *Whereabouts) stall(f *Recorder) (stall Stall, ok bool) {
 		stall.Replicas = []int{f.Replica}
 	}
 	slices.Sort(stall.Replicas)
-	stall.Call, stall.Waited = r.name()+r.whose(), brief(w.scale.Between(began, ticks.Now()))
+	stall.Call, stall.Waited = r.name()+r.whose(), watch.Brief(w.scale.Between(began, ticks.Now()))
 	if w.several {
 		stall.Call += fmt.Sprintf(" on connection %d", f.Connection)
 	}
@@ -195,7 +196,11 @@ func (s *Recorders) Doing(replicas []int) string {
 		var parts []string
 		for _, f := range w.lanes[m] {
 			if !f.IsClosed() {
-				parts = append(parts, w.doing(f, f))
+				here := ""
+				if w.several {
+					here = fmt.Sprintf(" on connection %d", f.Connection)
+				}
+				parts = append(parts, w.at(m).Doing(f.lane, here))
 			}
 		}
 		if parts != nil {

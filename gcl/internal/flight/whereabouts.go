@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
+	"gogcl.dev/internal/watch"
 )
 
 // Whereabouts is what the flight recorders of a communicator say about who is where. It is looked at when a call has
@@ -18,7 +19,8 @@ type Whereabouts struct {
 	several bool // there is more than one connection
 	lanes   map[int][]*Recorder
 
-	elsewhere map[int][]standing // by replica of another process: see Heard
+	replicas map[int]*watch.Replica // what is known of them; of those of this process from when at asks for it
+	heard    bool                   // replicas of other processes have been listened to: see Heard
 }
 
 // maxNamed bounds the replicas that a text names one by one.
@@ -26,7 +28,8 @@ const maxNamed = 8
 
 // Look sets up what the recorders say now. The zero value of it, for none, knows nobody.
 func (s *Recorders) Look() *Whereabouts {
-	w := &Whereabouts{scale: ticks.NewScale(), now: ticks.Now(), lanes: map[int][]*Recorder{}}
+	w := &Whereabouts{scale: ticks.NewScale(), now: ticks.Now(), lanes: map[int][]*Recorder{},
+		replicas: map[int]*watch.Replica{}}
 	if s == nil {
 		return w
 	}
@@ -58,41 +61,31 @@ func (w *Whereabouts) waitingFor(own *Recorder, members []int, group, seq uint64
 	if own.records == nil || len(members) < 2 {
 		return "", false
 	}
-	var mine progress
+	var phase, round int
 	if r, ok := own.find(group, seq); ok {
-		mine = progressOf(&r)
+		phase, round = int(r.phase), int(r.round)
+	}
+	here := ""
+	if w.several {
+		here = fmt.Sprintf(" on connection %d", own.Connection)
 	}
 	var missing, behind, unknown, arrived []string
 	for _, m := range members {
 		if m == own.Replica {
 			continue
 		}
-		f := w.laneOf(m, own.lane)
-		if at, told := w.elsewhere[m]; told {
-			switch known, come, doing := w.doingElsewhere(at, own, group, seq); {
-			case !known:
-				unknown = append(unknown, fmt.Sprint(m))
-			case come:
-				arrived = append(arrived, fmt.Sprint(m))
-			default:
-				missing = append(missing, fmt.Sprintf("replica %d, which %s", m, doing))
-			}
-			continue
+		standing, doing := watch.Unknown, ""
+		if r := w.at(m); r != nil {
+			standing, doing = r.Stand(own.lane, watch.Part{Group: group, Seq: seq}, phase, round, here)
 		}
-		if len(w.lanes[m]) == 0 {
+		switch standing {
+		case watch.Unknown:
 			unknown = append(unknown, fmt.Sprint(m))
-			continue
-		}
-		aside := w.onOthers(m, f)
-		switch r, ok := f.find(group, seq); {
-		case !ok:
-			missing = append(missing,
-				fmt.Sprintf("replica %d, which %s", m, strings.Join(append(aside, w.doing(f, own)), " and ")))
-		case aside != nil:
-			behind = append(behind, fmt.Sprintf("replica %d is in it, and %s", m, strings.Join(aside, " and ")))
-		case r.state != done && progressOf(&r).before(mine):
-			behind = append(behind, fmt.Sprintf("replica %d is in %v of it", m, progressOf(&r)))
-		default:
+		case watch.Absent:
+			missing = append(missing, fmt.Sprintf("replica %d, which %s", m, doing))
+		case watch.Aside, watch.Behind:
+			behind = append(behind, fmt.Sprintf("replica %d %s", m, doing))
+		case watch.Come:
 			arrived = append(arrived, fmt.Sprint(m))
 		}
 	}
@@ -109,15 +102,30 @@ func (w *Whereabouts) waitingFor(own *Recorder, members []int, group, seq uint64
 	}
 	if len(unknown) > 0 {
 		said := " not in this process"
-		if w.elsewhere != nil {
+		if w.heard {
 			said += ", and silent"
 		}
 		parts = append(parts, replicasHave(unknown, "is", "are")+said)
 	}
-	if aside := w.onOthers(own.Replica, own); aside != nil {
-		parts = append(parts, fmt.Sprintf("replica %d itself %s", own.Replica, strings.Join(aside, " and ")))
+	if r := w.at(own.Replica); r != nil {
+		if aside := r.Aside(own.lane); aside != "" {
+			parts = append(parts, fmt.Sprintf("replica %d itself %s", own.Replica, aside))
+		}
 	}
 	return few(parts, "; "), len(missing) > 0
+}
+
+// at is what is known of a replica, or nil.
+func (w *Whereabouts) at(replica int) *watch.Replica {
+	if r := w.replicas[replica]; r != nil || len(w.lanes[replica]) == 0 {
+		return r
+	}
+	r := &watch.Replica{Replica: replica}
+	for _, f := range w.lanes[replica] {
+		r.Connections = append(r.Connections, w.ofConnection(f, 1, flightLength))
+	}
+	w.replicas[replica] = r
+	return r
 }
 
 // few joins texts, the first few if there are many. Empty ones are left out.
@@ -152,33 +160,6 @@ func (w *Whereabouts) laneOf(replica int, lane uint64) *Recorder {
 	return nil
 }
 
-// doing says what a replica that is not in a call of the connection was doing there instead.
-func (w *Whereabouts) doing(f, own *Recorder) string {
-	here := ""
-	if w.several {
-		here = fmt.Sprintf(" on connection %d", own.Connection)
-	}
-	if f == nil {
-		return "has not opened" + strings.TrimPrefix(here, " on")
-	}
-	for _, p := range f.queue() {
-		if p.state == awaiting {
-			return fmt.Sprintf("has %s wait for its turn%s, behind %s",
-				wire.CollectiveName(p.collective)+wire.Quote(p.label.Name), here, w.Latest(f))
-		}
-	}
-	last, ok := f.last()
-	switch {
-	case f.IsClosed():
-		return "has left" + here
-	case !ok:
-		return "has made no call" + here
-	case last.inside():
-		return "is in " + last.name() + last.whose() + here
-	}
-	return fmt.Sprintf("has made no call%s for %v, since %s", here, w.ago(&last), last.name()+last.whose())
-}
-
 // Latest names the call that a connection is in.
 func (w *Whereabouts) Latest(f *Recorder) string {
 	if last, ok := f.last(); ok && last.state == running {
@@ -187,28 +168,8 @@ func (w *Whereabouts) Latest(f *Recorder) string {
 	return "a function given to Start"
 }
 
-// onOthers says in which calls a replica is on connections other than one.
-func (w *Whereabouts) onOthers(replica int, but *Recorder) []string {
-	var out []string
-	for _, f := range w.lanes[replica] {
-		if f == but || f.IsClosed() {
-			continue
-		}
-		if last, ok := f.last(); ok && last.inside() {
-			out = append(out, fmt.Sprintf("is in %s%s on connection %d", last.name(), last.whose(), f.Connection))
-		}
-	}
-	return out
-}
-
-// ago is how long ago a call was over. Of a quick one only its beginning is known, which is as good.
-func (w *Whereabouts) ago(r *record) time.Duration {
-	since := r.end
-	if since == 0 {
-		since = r.began
-	}
-	return brief(w.scale.Between(since, w.now))
-}
+// ago is how long ago a moment was.
+func (w *Whereabouts) ago(then int64) time.Duration { return w.scale.Between(then, w.now) }
 
 // Waited is how long ago a call of the connection began, or "" if there is no record of it.
 func (f *Recorder) Waited(group, seq uint64) string {
@@ -219,18 +180,7 @@ func (f *Recorder) Waited(group, seq uint64) string {
 	if !ok {
 		return ""
 	}
-	return brief(ticks.NewScale().Between(r.began, ticks.Now())).String()
-}
-
-// brief is a duration for errors, of few digits.
-func brief(d time.Duration) time.Duration {
-	switch {
-	case d >= time.Second:
-		return d.Round(100 * time.Millisecond)
-	case d >= time.Millisecond:
-		return d.Round(100 * time.Microsecond)
-	}
-	return d.Round(time.Microsecond)
+	return watch.Brief(ticks.NewScale().Between(r.began, ticks.Now())).String()
 }
 
 // inside reports whether a call was in progress when the communicator was aborted, if it has been, and else is now. One
@@ -282,28 +232,4 @@ func (f *Recorder) queue() (out []record) {
 		out = append(out, w.record)
 	}
 	return out
-}
-
-// progress is how far a replica has come in a call. The zero value comes first.
-type progress struct{ phase, round int }
-
-func progressOf(r *record) progress { return progress{int(r.phase), int(r.round)} }
-
-func (s progress) before(o progress) bool {
-	return s.phase < o.phase || s.phase == o.phase && s.round < o.round
-}
-
-// String is for a text, as in "phase 1, round 0".
-func (s progress) String() string {
-	var parts []string
-	if s.phase > 0 {
-		parts = append(parts, fmt.Sprintf("phase %d", s.phase))
-	}
-	if s.round > 0 {
-		parts = append(parts, fmt.Sprintf("round %d", s.round-1))
-	}
-	if parts == nil {
-		return "the beginning"
-	}
-	return strings.Join(parts, ", ")
 }

@@ -24,7 +24,7 @@ func (n *Node) Handle(peer int, message []byte) error {
 	case kind == query && len(rest) == queryBytes:
 		n.queried(peer, binary.LittleEndian.Uint32(rest))
 		return nil
-	case kind == reply && len(rest) >= queryBytes && len(rest) <= queryBytes+transport.MaxReport:
+	case kind == reply && len(rest) >= queryBytes && len(rest) <= queryBytes+transport.MaxReply:
 		n.replied(peer, binary.LittleEndian.Uint32(rest), rest[queryBytes:])
 		return nil
 	case len(rest) < 8 || int(kind) >= len(handlers) || handlers[kind].take == nil:

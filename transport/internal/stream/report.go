@@ -19,7 +19,7 @@ type reports struct {
 	asking  sync.Mutex     // held by Inquire
 
 	mu      sync.Mutex // guards what follows
-	by      func() []byte
+	by      func(limit int) []byte
 	come    [][]byte  // by replica
 	limit   time.Time // when nobody waits for reports any more
 	number  uint32    // of this replica's last query
@@ -38,7 +38,7 @@ func (r *reports) until() time.Time {
 }
 
 // ReportBy implements transport.Reporter.
-func (l *Lane) ReportBy(f func() []byte) {
+func (l *Lane) ReportBy(f func(limit int) []byte) {
 	r := &l.node.reports
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (n *Node) sendReport() {
 		return
 	}
 	r.sending.Go(func() {
-		message := appendReport([]byte{report}, by)
+		message := appendReport([]byte{report}, by, transport.MaxReport)
 		for peer := range n.Size {
 			if peer != n.Rank {
 				n.Host.Tell(peer, message)
@@ -70,9 +70,9 @@ func (n *Node) sendReport() {
 }
 
 // appendReport appends what this replica says of itself.
-func appendReport(b []byte, by func() []byte) []byte {
-	text := by()
-	return append(b, text[:min(len(text), transport.MaxReport)]...)
+func appendReport(b []byte, by func(limit int) []byte, limit int) []byte {
+	text := by(limit)
+	return append(b, text[:min(len(text), limit)]...)
 }
 
 // queryBytes is how long the number of a query is.
@@ -146,7 +146,8 @@ func (n *Node) queried(peer int, number uint32) {
 				return
 			}
 			r.mu.Unlock()
-			n.Host.Tell(peer, appendReport(binary.LittleEndian.AppendUint32([]byte{reply}, last), by))
+			n.Host.Tell(peer, appendReport(binary.LittleEndian.AppendUint32([]byte{reply}, last), by,
+				transport.MaxReply))
 			answered = last
 		}
 	})

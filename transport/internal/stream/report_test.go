@@ -18,7 +18,7 @@ func TestReports(t *testing.T) {
 	eps := openRings(t, 2, 4096, false)
 	texts := [2][]byte{bytes.Repeat([]byte("long"), transport.MaxReport), []byte("short")}
 	for i, e := range eps {
-		e.(*Lane).ReportBy(func() []byte { return texts[i] })
+		e.(*Lane).ReportBy(func(int) []byte { return texts[i] })
 	}
 	eps[0].Abort(errors.New("no more"))
 	for i, e := range eps {
@@ -41,8 +41,8 @@ func TestInquire(t *testing.T) {
 	eps := openRings(t, 3, 4096, false)
 	var said [3]atomic.Int64
 	for i, e := range eps {
-		e.(*Lane).ReportBy(func() []byte {
-			return append(bytes.Repeat([]byte("long"), i*transport.MaxReport), byte(said[i].Add(1)))
+		e.(*Lane).ReportBy(func(int) []byte {
+			return append(bytes.Repeat([]byte("long"), i*transport.MaxReply), byte(said[i].Add(1)))
 		})
 	}
 	ask := func(replica int) string { return fmt.Sprintf("%.4q", eps[0].(*Lane).Inquire(time.Minute)[replica]) }
@@ -54,7 +54,7 @@ func TestInquire(t *testing.T) {
 			t.Errorf("replica 2 has been asked %d times, want %d", got, k+1)
 		}
 	}
-	if got := eps[0].(*Lane).Inquire(time.Minute); got[0] != nil || len(got[1]) != transport.MaxReport {
+	if got := eps[0].(*Lane).Inquire(time.Minute); got[0] != nil || len(got[1]) != transport.MaxReply {
 		t.Errorf("this replica says %d bytes, another %d", len(got[0]), len(got[1]))
 	}
 	eps[2].Close()
@@ -96,7 +96,7 @@ func TestInquireSilent(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		for _, message := range [][]byte{{query, 1, 0, 0}, {query, 1, 0, 0, 0, 0}, {reply, 1, 0, 0},
-			append([]byte{reply, 1, 0, 0, 0}, make([]byte, transport.MaxReport+1)...)} {
+			append([]byte{reply, 1, 0, 0, 0}, make([]byte, transport.MaxReply+1)...)} {
 			if n.Handle(1, message) == nil {
 				t.Errorf("no error of %.10x", message)
 			}
@@ -114,7 +114,7 @@ func TestReportBeforeLeaving(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.ReportBy(func() []byte {
+		l.ReportBy(func(int) []byte {
 			time.Sleep(time.Second)
 			return []byte("a report")
 		})

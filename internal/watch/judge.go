@@ -1,0 +1,158 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Job is what is known of a job.
+type Job struct {
+	Name      string    `json:"job"`
+	Size      int       `json:"size"`
+	Transport string    `json:"transport,omitempty"`
+	Processes []Process `json:"processes"`
+	Missing   []Missing `json:"missing,omitempty"`
+}
+
+// Missing is a replica that says nothing.
+type Missing struct {
+	Replica int    `json:"replica"`
+	PID     int    `json:"pid,omitempty"` // 0: unknown
+	Why     string `json:"why"`           // as in "does not answer"
+}
+
+// Edge says that a replica waits for another in a call.
+type Edge struct {
+	From   int           `json:"from"`
+	To     int           `json:"to"`
+	Call   string        `json:"call"`
+	Waited time.Duration `json:"waited"`
+	Why    string        `json:"why"` // what To does, as in "has made no call for 3s, since barrier #1"
+}
+
+// Verdict is who waits for whom.
+type Verdict struct {
+	Edges []Edge `json:"edges,omitempty"` // by From, and To
+	Sinks []int  `json:"sinks,omitempty"` // who is waited for and waits for nobody
+	Cycle []int  `json:"cycle,omitempty"` // where there is none: replicas each of which waits for the next, the last for the first
+}
+
+// replicas are what the processes say, by replica.
+func (j *Job) replicas() map[int]*Replica {
+	out := map[int]*Replica{}
+	for i := range j.Processes {
+		for k := range j.Processes[i].Replicas {
+			r := &j.Processes[i].Replicas[k]
+			out[r.Replica] = r
+		}
+	}
+	return out
+}
+
+// Process is the process of a replica, or nil.
+func (j *Job) Process(replica int) *Process {
+	for i := range j.Processes {
+		for _, r := range j.Processes[i].Replicas {
+			if r.Replica == replica {
+				return &j.Processes[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Judge finds out who waits for whom.
+func (j *Job) Judge() Verdict {
+	all := j.replicas()
+	why := map[int]string{}
+	for _, m := range j.Missing {
+		why[m.Replica] = m.Why
+	}
+	several := false
+	for _, r := range all {
+		several = several || len(r.Connections) > 1
+	}
+	var v Verdict
+	for _, r := range all {
+		for i := range r.Connections {
+			c := &r.Connections[i]
+			last, ok := c.Last()
+			if !ok || !last.Inside {
+				continue
+			}
+			here := ""
+			if several {
+				here = fmt.Sprintf(" on connection %d", c.Number)
+			}
+			for _, part := range last.Waits {
+				for _, to := range part.members(all, c.ID, j.Missing) {
+					if to == r.Replica || slices.ContainsFunc(v.Edges, func(e Edge) bool {
+						return e.From == r.Replica && e.To == to
+					}) {
+						continue
+					}
+					text := cmp.Or(why[to], "says nothing")
+					standing := Absent
+					if o := all[to]; o != nil {
+						standing, text = o.Stand(c.ID, part, last.Phase, last.Round, here)
+					}
+					if standing >= Behind {
+						v.Edges = append(v.Edges, Edge{r.Replica, to, last.Full() + here, last.Began - last.Took, text})
+					}
+				}
+			}
+		}
+	}
+	for i := range v.Edges { // of a call that is over, with an error, it is how long it took
+		v.Edges[i].Waited = max(v.Edges[i].Waited, 0)
+	}
+	slices.SortFunc(v.Edges, func(a, b Edge) int { return cmp.Or(a.From-b.From, a.To-b.To) })
+	v.Sinks = sinks(v.Edges)
+	if len(v.Edges) > 0 && v.Sinks == nil {
+		v.Cycle = cycle(v.Edges)
+	}
+	return v
+}
+
+// members are those of a part, as far as they are known.
+func (p *Part) members(all map[int]*Replica, connection uint64, missing []Missing) []int {
+	if p.Members != nil {
+		return p.Members
+	}
+	var out []int
+	for replica, r := range all {
+		if c := r.on(connection); c != nil && c.Reached[p.Group] > 0 {
+			out = append(out, replica)
+		}
+	}
+	for _, m := range missing {
+		out = append(out, m.Replica)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sinks are those who are waited for and wait for nobody.
+func sinks(edges []Edge) (out []int) {
+	for _, e := range edges {
+		if !slices.ContainsFunc(edges, func(o Edge) bool { return o.From == e.To }) && !slices.Contains(out, e.To) {
+			out = append(out, e.To)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// cycle is replicas each of which waits for the next, where everybody who is waited for waits.
+func cycle(edges []Edge) []int {
+	var walk []int
+	for at := edges[0].From; ; {
+		if i := slices.Index(walk, at); i >= 0 {
+			return walk[i:]
+		}
+		walk = append(walk, at)
+		at = edges[slices.IndexFunc(edges, func(e Edge) bool { return e.From == at })].To
+	}
+}
