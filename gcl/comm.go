@@ -3,6 +3,7 @@ package gcl
 import (
 	"context"
 	"errors"
+	"os"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl/internal/carry"
@@ -55,7 +56,12 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 		r.ReportBy(all.Report)
 		all.Hear(r)
 	}
-	all.Watch(cfg.stall, logStall)
+	all.Watch(cfg.stall, func(s flight.Stall) {
+		logStall(s)
+		if dir := os.Getenv(varDumpDir); dir != "" {
+			writeState(dir, all, true)
+		}
+	})
 	c := &Comm{conn: newConnection(endpoint, cfg.topology, nil, all)}
 	c.conn.override, c.conn.own = cfg.override, cfg.own
 	if cfg.machine {

@@ -49,6 +49,7 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.En
 	if err != nil {
 		return nil, nil, errorf("join: %w", err)
 	}
+	config.job = c.Job
 	return endpoint, config, nil
 }
 

@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"cmp"
 	"context"
 
 	"gogcl.dev/gcl/internal/launch"
@@ -67,5 +68,6 @@ func (cfg JoinConfig) joinMPI(ctx context.Context, job *launch.Job, opts []CommO
 	if err != nil {
 		return nil, nil, errorf("join: %w", err)
 	}
+	config.job = cmp.Or(cfg.Job, job.Name)
 	return endpoint, config, nil
 }

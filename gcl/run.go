@@ -25,6 +25,7 @@ type config struct {
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
 	flights   *flight.Recorders // Run: of its replicas
+	job       string            // Join: its name
 	stall     time.Duration     // see WithStallAfter
 }
 
@@ -179,6 +180,7 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 			return nil, err
 		}
 	}
+	comms[0].beSeen("", false)
 	return comms, nil
 }
 

@@ -68,10 +68,14 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 
 // usage is what -h prints above the flags.
 const usage = `usage: gclrun -n replicas [flags] [--] program [arguments]
+       gclrun status [-json] [-watch] [-job name]
+       gclrun explain directory
 
 Starts a program once for each replica of a job on this machine, and ends when all have ended.
 
   gclrun -n 4 -bind ./train -epochs 10
+
+"gclrun status -h" and "gclrun explain -h" say what those do.
 
 Each replica finds in its environment:
 

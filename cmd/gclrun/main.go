@@ -23,6 +23,11 @@ func main() { os.Exit(run(os.Args[1:], time.After)) }
 
 // run is the program. It returns the exit code. after is time.After, but in tests.
 func run(args []string, after func(time.Duration) <-chan time.Time) int {
+	if len(args) > 0 {
+		if f := subcommands[args[0]]; f != nil {
+			return f(args[1:], os.Stdout, os.Stderr)
+		}
+	}
 	signals := listen()
 	var help strings.Builder
 	s, err := parse(args, &help)

@@ -96,6 +96,9 @@ func (j *Job) Judge() Verdict {
 					text := cmp.Or(why[to], "says nothing")
 					standing := Absent
 					if o := all[to]; o != nil {
+						if !j.after(to, r.Replica, &last) {
+							continue
+						}
 						standing, text = o.Stand(c.ID, part, last.Phase, last.Round, here)
 					}
 					if standing >= Behind {
@@ -114,6 +117,13 @@ func (j *Job) Judge() Verdict {
 		v.Cycle = cycle(v.Edges)
 	}
 	return v
+}
+
+// after reports whether a replica has been looked at after another had begun a call, as far as their clocks are one: else
+// it may have come to it meanwhile.
+func (j *Job) after(replica, other int, call *Call) bool {
+	p, o := j.Process(replica), j.Process(other)
+	return p.Host != o.Host || p.At.After(o.At.Add(-call.Began))
 }
 
 // members are those of a part, as far as they are known.

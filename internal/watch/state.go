@@ -16,10 +16,18 @@ type Process struct {
 	PID       int       `json:"pid,omitempty"`
 	Program   string    `json:"program,omitempty"`
 	Transport string    `json:"transport,omitempty"`
-	At        time.Time `json:"at"`              // of this, by the clock of the host
-	Error     string    `json:"error,omitempty"` // why its communicator has failed
+	At        time.Time `json:"at"`                // of this, by the clock of the host
+	Failure   *Failure  `json:"failure,omitempty"` // nil: its communicator has not failed
 	Replicas  []Replica `json:"replicas"`
-	Stack     []string  `json:"stack,omitempty"` // where the program is, outside of this library: see Stack
+	Stack     []string  `json:"stack,omitempty"` // see Stack
+	Heard     []Process `json:"heard,omitempty"` // what other processes have said to it, when it was about to write a file
+}
+
+// Failure is why a communicator has failed.
+type Failure struct {
+	Error   string `json:"error"`
+	Replica int    `json:"replica"`        // where it began, as far as the process knows; -1: it does not
+	Kind    Kind   `json:"kind,omitempty"` // "": that replica has failed by itself
 }
 
 // Replica is what a process says of one of its replicas.
@@ -30,6 +38,17 @@ type Replica struct {
 	Times       []byte       `json:"times,omitempty"`            // of calls that all members wait for: see Times
 	Left        bool         `json:"left,omitempty"`             // all connections are closed
 }
+
+// Kind is what a failure says about the replica where it began.
+type Kind string
+
+// The kinds.
+const (
+	Lost     Kind = "lost"     // it has died, or says nothing any more
+	Left     Kind = "left"     // it has left while others waited for it
+	Waited   Kind = "waited"   // the time for a call of it was over: others are to blame
+	Disputed Kind = "disputed" // it has found that replicas disagree
+)
 
 // Window is how long the calls go back that BytesPerSec counts.
 const Window = 2 * time.Second
@@ -52,7 +71,7 @@ type Connection struct {
 // Call is a collective, a barrier or a message.
 type Call struct {
 	Name   string        `json:"name"`             // as errors have it: all-reduce #3 "layer3/grads"
-	Of     string        `json:"of,omitempty"`     // its group, as errors have it
+	Group  string        `json:"group,omitempty"`  // as errors have it; "": it has none
 	Waits  []Part        `json:"waits,omitempty"`  // what it takes, if it is going on
 	Began  time.Duration `json:"began"`            // how long ago
 	Took   time.Duration `json:"took,omitempty"`   // 0: it goes on, or was a quick one
@@ -92,7 +111,12 @@ func (c *Connection) Last() (call Call, ok bool) {
 }
 
 // Full is the name of a call and its group.
-func (c *Call) Full() string { return c.Name + c.Of }
+func (c *Call) Full() string {
+	if c.Group == "" {
+		return c.Name
+	}
+	return c.Name + " of group " + c.Group
+}
 
 // Came reports whether the replica has come to a call of the connection; not known says that there was no room to tell.
 func (c *Connection) Came(group, seq uint64) (came, known bool) {
@@ -233,6 +257,9 @@ func (p *Process) Shorten(step int) bool {
 		}
 		return true
 	case 1:
+		p.Stack = p.Stack[:min(len(p.Stack), 1)]
+		return true
+	case 2:
 		for i := range p.Replicas {
 			p.Replicas[i].Connections = slices.Clone(p.Replicas[i].Connections)
 			slices.SortStableFunc(p.Replicas[i].Connections, func(a, b Connection) int { // those in a call: they are waited for
@@ -240,7 +267,7 @@ func (p *Process) Shorten(step int) bool {
 			})
 		}
 		return true
-	case 2:
+	case 3:
 		for i := range p.Replicas {
 			for k := range p.Replicas[i].Connections {
 				c := &p.Replicas[i].Connections[k]
@@ -252,9 +279,10 @@ func (p *Process) Shorten(step int) bool {
 			}
 		}
 		return true
-	case 3:
-		if len(p.Error) > shortError {
-			p.Error = p.Error[:shortError] + "..."
+	case 4:
+		p.Stack = nil
+		if f := p.Failure; f != nil && len(f.Error) > shortError {
+			p.Failure = &Failure{f.Error[:shortError] + "...", f.Replica, f.Kind}
 		}
 		return true
 	}

@@ -18,7 +18,8 @@ type Recorders struct {
 	heard  []Reports // what the replicas of other processes tell
 	stalls stalls
 	job    watch.Process // see Identify
-	failed func() error
+	failed func() *watch.Failure
+	atEnd  []func()
 
 	phases sync.Map // the names of groups that make phases, by wire.PhaseGroup
 

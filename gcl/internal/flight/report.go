@@ -50,7 +50,7 @@ func (s *Recorders) Now() string {
 		if w.several {
 			on = fmt.Sprintf(" on connection %d", f.Connection)
 		}
-		fmt.Fprintf(&b, "replica %d is in %s%s%s for %v", f.Replica, r.name(), r.whose(), on, watch.Brief(w.ago(r.began)))
+		fmt.Fprintf(&b, "replica %d is in %s%s for %v", f.Replica, r.full(), on, watch.Brief(w.ago(r.began)))
 		if waits, _ := w.WaitingFor(f, r.label, r.seq, r.also); waits != "" {
 			b.WriteString(", " + waits)
 		}

@@ -85,6 +85,13 @@ func (s *Recorders) closed() {
 	for w.timer != nil || w.looking {
 		w.ended.Wait()
 	}
+	for len(s.atEnd) > 0 {
+		f := s.atEnd[0]
+		s.atEnd = s.atEnd[1:]
+		s.mu.Unlock()
+		f()
+		s.mu.Lock()
+	}
 }
 
 // lookForStalls says which calls have waited for long.
@@ -180,7 +187,7 @@ func (w *Whereabouts) stall(f *Recorder) (stall Stall, ok bool) {
 		stall.Replicas = []int{f.Replica}
 	}
 	slices.Sort(stall.Replicas)
-	stall.Call, stall.Waited = r.name()+r.whose(), watch.Brief(w.scale.Between(began, ticks.Now()))
+	stall.Call, stall.Waited = r.full(), watch.Brief(w.scale.Between(began, ticks.Now()))
 	if w.several {
 		stall.Call += fmt.Sprintf(" on connection %d", f.Connection)
 	}

@@ -12,13 +12,21 @@ import (
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
 )
 
-// Identify has State say which job the communicator is, and err why it has failed, nil if it has not.
-func (s *Recorders) Identify(job watch.Process, err func() error) {
+// Identify has State say which job the communicator is, and failure why it has failed, nil if it has not.
+func (s *Recorders) Identify(job watch.Process, failure func() *watch.Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.job, s.failed = job, err
+	s.job, s.failed = job, failure
+}
+
+// AtEnd has f called, on the goroutine that closes it, after the last connection.
+func (s *Recorders) AtEnd(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.atEnd = append(s.atEnd, f)
 }
 
 // timesRoom is what Times of all calls that a recorder keeps take.
@@ -47,9 +55,7 @@ func (s *Recorders) state(w *Whereabouts, calls, times int) watch.Process {
 	s.mu.Unlock()
 	out.At, out.PID = time.Now(), os.Getpid()
 	if failed != nil {
-		if err := failed(); err != nil {
-			out.Error = err.Error()
-		}
+		out.Failure = failed()
 	}
 	var at *watch.Replica
 	for _, f := range s.list() {
@@ -127,7 +133,7 @@ var states = [...]watch.State{running: watch.Running, done: watch.Done, failed: 
 
 // ofCall is what is known of a call. detail has its data and how it goes.
 func (w *Whereabouts) ofCall(f *Recorder, r *record, detail bool) watch.Call {
-	out := watch.Call{Name: r.name(), Of: r.whose(), Began: w.ago(r.began), State: states[r.state],
+	out := watch.Call{Name: r.name(), Group: r.group(), Began: w.ago(r.began), State: states[r.state],
 		Inside: r.inside(), Phase: int(r.phase), Round: int(r.round)}
 	if r.seq == 0 { // it has no number before its turn
 		out.Name = wire.CollectiveName(r.collective) + wire.Quote(r.label.Name)
@@ -172,6 +178,9 @@ func (r *record) bytes() int {
 func (s *Recorders) Report(limit int) []byte {
 	w := s.Look()
 	state := s.state(w, 1, 0)
+	if limit >= transport.MaxReply {
+		state.Stack = watch.Stack()
+	}
 	line := fit(state, limit/2)
 	text := s.Now()
 	if room := min(limit-len(line), maxText); len(text) > room {

@@ -163,7 +163,7 @@ func (w *Whereabouts) laneOf(replica int, lane uint64) *Recorder {
 // Latest names the call that a connection is in.
 func (w *Whereabouts) Latest(f *Recorder) string {
 	if last, ok := f.last(); ok && last.state == running {
-		return last.name() + last.whose()
+		return last.full()
 	}
 	return "a function given to Start"
 }
@@ -189,12 +189,18 @@ func (r *record) inside() bool {
 	return r.state == running || r.state == failed && r.path != route.Unknown
 }
 
-// whose is the group of a call, for after its name. A collective within a replica has none.
-func (r *record) whose() string {
+// group is the group of a call. A collective within a replica has none.
+func (r *record) group() string {
 	if r.collective&wire.WithinReplica != 0 || wire.IsMessage(r.collective) {
 		return ""
 	}
-	return " of group " + r.label.GroupName()
+	return r.label.GroupName()
+}
+
+// full is the name of a call and its group.
+func (r *record) full() string {
+	c := watch.Call{Name: r.name(), Group: r.group()}
+	return c.Full()
 }
 
 // find is the record of a call of a group, or of a later one in that group.

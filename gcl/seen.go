@@ -1,0 +1,153 @@
+package gcl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"weak"
+
+	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/internal/watch"
+	"gogcl.dev/transport"
+)
+
+// The variables that say where others see what a process does. They are read when a communicator is made.
+const (
+	varStatus  = "GCL_STATUS"   // "off": the process does not answer gclrun status
+	varDumpDir = "GCL_DUMP_DIR" // where it writes what it knows when the communicator fails, or a call waits long
+)
+
+// fileCalls is how many calls of a connection a file has.
+const fileCalls = 32
+
+// beSeen says which job the communicator is, of which c is a first Comm in this process, and has it be seen: a process
+// of a job answers those that ask for its state, and any writes a file when the communicator fails.
+func (c *Comm) beSeen(job string, process bool) {
+	all := c.conn.flights
+	endpoint := c.conn.Endpoint
+	all.Identify(watch.Process{Job: job, Size: c.Replicas(), Host: hostname(), Program: filepath.Base(os.Args[0]),
+		Transport: cmp.Or(linksOf(c.group.link), c.group.link.Transport)},
+		func() *watch.Failure { return failureOf(endpoint.Err()) })
+	if dir := os.Getenv(varDumpDir); dir != "" {
+		c.writeWhenFailed(dir)
+	}
+	if process && os.Getenv(varStatus) != "off" {
+		c.answer(job)
+	}
+}
+
+// hostname is the name of this host, or "", which is as good as any.
+var hostname = sync.OnceValue(func() string {
+	name, _ := os.Hostname()
+	return name
+})
+
+// answer has the process answer those that ask for its state. That it cannot is no reason not to work.
+func (c *Comm) answer(job string) {
+	kept := weak.Make(c.conn.flights) // a Comm that nobody has any more is collected
+	dir, err := watch.Dir()
+	if err == nil {
+		var door interface{ Close() error }
+		door, err = watch.Answer(dir, job, c.Replica(), func(others bool) watch.Job {
+			switch all := kept.Value(); {
+			case all == nil:
+				return watch.Job{Name: job}
+			case others:
+				return all.Job(1, watch.OthersTime)
+			default:
+				out := all.Job(1, 0)
+				out.Processes[0].Stack = watch.Stack()
+				return out
+			}
+		})
+		if err == nil {
+			c.conn.flights.AtEnd(func() { _ = door.Close() }) // nobody can do anything about it
+		}
+	}
+	if err != nil {
+		slog.Debug("gcl: gclrun status does not see this process", "replica", c.Replica(), "error", err)
+	}
+}
+
+// writeWhenFailed writes a file when the communicator fails.
+func (c *Comm) writeWhenFailed(dir string) {
+	all, done, over := c.conn.flights, c.Done(), make(chan struct{})
+	kept := weak.Make(all)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		select {
+		case <-over:
+		case <-done:
+			if all := kept.Value(); all != nil {
+				writeState(dir, all, false)
+			}
+		}
+	})
+	all.AtEnd(func() {
+		select {
+		case <-done: // it is being written, perhaps
+		default:
+			close(over)
+		}
+		writing.Wait()
+	})
+}
+
+// writeState writes a file with what the process knows, and with what others say who are asked if asks says so. Where
+// that cannot be, standard error has it.
+func writeState(dir string, all *flight.Recorders, asks bool) {
+	state := all.State(fileCalls)
+	if asks {
+		state.Heard = all.Job(1, watch.OthersTime).Processes[1:]
+	}
+	state.Stack = watch.Stack()
+	if _, err := watch.WriteFile(dir, state); err != nil {
+		slog.Error("gcl: the state of a job that has failed cannot be written", "error", err, "state", all.Now())
+	}
+}
+
+// failureOf is the error of an endpoint as data.
+func failureOf(err error) *watch.Failure {
+	var (
+		abort  *transport.AbortError
+		closed *transport.ClosedError
+		f      = &watch.Failure{Replica: -1}
+	)
+	if errors.As(err, &abort) {
+		f.Replica = abort.Replica
+	}
+	lost, _ := rootIn[*transport.LostError](err)
+	mismatch, _ := rootIn[*transport.MismatchError](err)
+	deadlock, _ := rootIn[*transport.DeadlockError](err)
+	switch {
+	case err == nil, abort == nil && errors.As(err, &closed): // this replica has left
+		return nil
+	case lost != nil:
+		f.Replica, f.Kind = lost.Replica, watch.Lost
+	case mismatch != nil, deadlock != nil:
+		f.Kind = watch.Disputed
+	case errors.As(err, &closed):
+		f.Replica, f.Kind = closed.Replica, watch.Left
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		f.Kind = watch.Waited
+	}
+	if abort != nil { // everybody knows by whom
+		err = abort.Cause
+	}
+	f.Error = bounded(explain(err))
+	return f
+}
+
+// maxFailure bounds the text of a failure, in bytes.
+const maxFailure = 4 << 10
+
+func bounded(text string) string {
+	if len(text) > maxFailure {
+		return text[:maxFailure] + "..."
+	}
+	return text
+}

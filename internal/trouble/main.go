@@ -1,0 +1,173 @@
+// Command trouble is a job that goes wrong in a way that is asked for, to see what can be seen of it:
+//
+//	go build -o . ./cmd/gclrun ./internal/trouble
+//	GCL_DUMP_DIR=dump ./gclrun -n 8 -grace 1s ./trouble -kind lock
+//	./gclrun explain dump
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
+)
+
+func main() { command.Main("trouble", run) }
+
+// kind is a way in which a job goes wrong.
+type kind struct {
+	name string
+	does string // what the replica does that is to blame
+	harm func(ctx context.Context, c *gcl.Comm) error
+}
+
+// kinds are all of them. The replica to blame does its harm in the place of an all-reduce, with others after it.
+var kinds = []kind{
+	{"none", "nothing", next},
+	{"user", "computes", func(ctx context.Context, c *gcl.Comm) error { compute(); return next(ctx, c) }},
+	{"lock", "waits for a lock", func(ctx context.Context, c *gcl.Comm) error { takeLock(); return next(ctx, c) }},
+	{"fewer", "makes one call fewer, and returns", func(context.Context, *gcl.Comm) error { return nil }},
+	{"order", "makes two calls in another order", func(ctx context.Context, c *gcl.Comm) error {
+		return errors.Join(c.Named("epoch").Barrier(ctx), next(ctx, c))
+	}},
+	{"group", "makes a call in another group", func(ctx context.Context, c *gcl.Comm) error {
+		half, err := c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: c.Size() / 2})
+		if err != nil {
+			return err
+		}
+		return next(ctx, half.Named("half"))
+	}},
+	{"stopped", "is stopped by a signal", func(ctx context.Context, c *gcl.Comm) error {
+		return errors.Join(raise(stopSignal), next(ctx, c))
+	}},
+	{"killed", "is killed by a signal", func(context.Context, *gcl.Comm) error { return raise(killSignal) }},
+	{"silent", "has connections that no longer carry anything (TCP, on Linux)", next},
+	{"error", "returns an error", func(context.Context, *gcl.Comm) error {
+		return errors.New("samples-0003.bin: no such file")
+	}},
+	{"panic", "panics", func(_ context.Context, c *gcl.Comm) error {
+		var table []int
+		return fmt.Errorf("%d", table[c.Rank()])
+	}},
+	{"slow", "comes 2 ms late to every other call, without an end", nil},
+}
+
+// calls is how many calls go well before the harm.
+const calls = 20
+
+// run is the program.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("trouble", flag.ContinueOnError)
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	name := flags.String("kind", "none", "`what` goes wrong: "+strings.Join(names, ", "))
+	victim := flags.Int("replica", 3, "which `replica` is to blame")
+	limit := flags.Duration("limit", 0, "how long a call may take; 0: as long as it likes")
+	stall := flags.Duration("stall", 30*time.Second, "after which a call that waits is logged")
+	silence := flags.Duration("silence", 0, "JoinConfig.Silence; 0: its default")
+	does := "A job that goes wrong. Start it by gclrun. What the replica does that is to blame:\n\n"
+	for _, k := range kinds {
+		does += fmt.Sprintf("  %-8s %s\n", k.name, k.does)
+	}
+	if code, ok := command.Flags(flags, args, stdout, stderr, does); !ok {
+		return code
+	}
+	i := slices.Index(names, *name)
+	if i < 0 {
+		return command.Mistake("trouble", fmt.Errorf("-kind %q, want one of %s", *name, strings.Join(names, ", ")),
+			stderr)
+	}
+	cfg := gcl.JoinConfig{Silence: *silence}
+	body := func(ctx context.Context, c *gcl.Comm) error {
+		return kinds[i].job(ctx, c.Named("grads"), *victim, *limit)
+	}
+	err := gcl.RunProcess(ctx, cfg, body, gcl.WithStallAfter(*stall))
+	if err != nil {
+		fmt.Fprintln(stderr, "trouble:", err)
+		return command.Ended(ctx, "trouble", err, io.Discard)
+	}
+	fmt.Fprintln(stdout, "done")
+	return command.OK
+}
+
+// job is what a replica does.
+func (k *kind) job(ctx context.Context, c *gcl.Comm, victim int, limit time.Duration) error {
+	late := k.name == "slow" && c.Replica() == victim
+	for call := 0; call < calls || k.name == "slow"; call++ {
+		if late && call%2 == 0 {
+			time.Sleep(2 * time.Millisecond)
+		}
+		if err := next(ctx, c); err != nil {
+			return err
+		}
+	}
+	if k.name == "silent" {
+		if err := cutOff(ctx, c, victim); err != nil {
+			return err
+		}
+	}
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	harm := next
+	if c.Replica() == victim {
+		harm = k.harm
+	}
+	if err := harm(ctx, c); err != nil || k.name == "fewer" && c.Replica() == victim {
+		return err
+	}
+	if err := next(ctx, c); err != nil {
+		return err
+	}
+	return c.Named("epoch").Barrier(ctx)
+}
+
+// next is a step of the program.
+func next(ctx context.Context, c *gcl.Comm) error {
+	_, err := gcl.AllReduce(ctx, c, make([]float32, 1000), gcl.Mean)
+	return err
+}
+
+var sink float64
+
+// compute goes on for as long as the process.
+func compute() {
+	for i := 0; ; i++ {
+		time.Sleep(time.Millisecond) // so that a machine of few cores has some for others
+		sink += float64(i)
+	}
+}
+
+// takeLock waits for a lock that this goroutine holds.
+func takeLock() {
+	var mu sync.Mutex
+	mu.Lock()
+	mu.Lock()
+}
+
+// raise sends this process a signal.
+func raise(s os.Signal) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := self.Signal(s); err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // until it comes
+	return nil
+}
