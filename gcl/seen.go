@@ -1,9 +1,9 @@
 package gcl
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,7 +30,7 @@ func (c *Comm) beSeen(job string, process bool) {
 	all := c.conn.flights
 	endpoint := c.conn.Endpoint
 	all.Identify(watch.Process{Job: job, Size: c.Replicas(), Host: hostname(), Program: filepath.Base(os.Args[0]),
-		Transport: cmp.Or(linksOf(c.group.link), c.group.link.Transport)},
+		Transport: c.group.link.Transport},
 		func() *watch.Failure { return failureOf(endpoint.Err()) })
 	if dir := os.Getenv(varDumpDir); dir != "" {
 		c.writeWhenFailed(dir)
@@ -106,7 +106,7 @@ func writeState(dir string, all *flight.Recorders, asks bool) {
 	}
 	state.Stack = watch.Stack()
 	if _, err := watch.WriteFile(dir, state); err != nil {
-		slog.Error("gcl: the state of a job that has failed cannot be written", "error", err, "state", all.Now())
+		fmt.Fprintf(os.Stderr, "gcl: what this process knows cannot be written: %v\n%s", err, all.Now())
 	}
 }
 

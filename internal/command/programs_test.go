@@ -78,6 +78,8 @@ var programs = []program{
 	{path: "examples/trace", unknown: "more", short: "-n 2 -o DIR/trace.json"},
 	{path: "examples/trace", unknown: "more", job: waits, long: "-o DIR/trace.json"},
 	{path: "examples/wordcount", unknown: "-top more", short: "ROOT/README.md"},
+	{path: "internal/trouble", unknown: "more", job: alone, short: "-kind none -replica 0"},
+	{path: "internal/trouble", unknown: "more", job: waits, long: "-kind none"},
 	{path: "internal/gen", unknown: "more", short: "-progs 1", long: "-mode disagree -v -progs 1000000 -t 1h -only zero",
 		prints: "seed ", goesOn: true},
 	{path: "internal/flaky", unknown: "more", short: "-n -progress ROOT/go.mod"},

@@ -74,7 +74,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// Environment is that of the test without what a launcher may have put there.
+// Environment is that of the test without what a launcher may have put there, but with where a job writes what it knows
+// when it fails.
 func Environment() []string {
 	var out []string
 	for _, entry := range os.Environ() {
@@ -82,6 +83,7 @@ func Environment() []string {
 		for _, prefix := range []string{"OMPI_", "PMI", "SLURM_", "RANK=", "WORLD_SIZE=", "LOCAL_", "GCL_"} {
 			keep = keep && !strings.HasPrefix(entry, prefix)
 		}
+		keep = keep || strings.HasPrefix(entry, "GCL_DUMP_DIR=")
 		if keep {
 			out = append(out, entry)
 		}

@@ -52,6 +52,11 @@ func cutOff(ctx context.Context, c *gcl.Comm, victim int) error {
 	return nil
 }
 
+// writeNothing has this process write no more to files, as where a disk is full.
+func writeNothing() error {
+	return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{})
+}
+
 // maxConnections is how many connections a replica has at most.
 const maxConnections = 64
 

@@ -29,38 +29,50 @@ type kind struct {
 	name string
 	does string // what the replica does that is to blame
 	harm func(ctx context.Context, c *gcl.Comm) error
+	over string // the transport that it takes; "": any
 }
 
 // kinds are all of them. The replica to blame does its harm in the place of an all-reduce, with others after it.
 var kinds = []kind{
-	{"none", "nothing", next},
-	{"user", "computes", func(ctx context.Context, c *gcl.Comm) error { compute(); return next(ctx, c) }},
-	{"lock", "waits for a lock", func(ctx context.Context, c *gcl.Comm) error { takeLock(); return next(ctx, c) }},
-	{"fewer", "makes one call fewer, and returns", func(context.Context, *gcl.Comm) error { return nil }},
-	{"order", "makes two calls in another order", func(ctx context.Context, c *gcl.Comm) error {
+	{name: "none", does: "nothing", harm: next},
+	{name: "user", does: "computes", harm: func(ctx context.Context, c *gcl.Comm) error {
+		compute()
+		return next(ctx, c)
+	}},
+	{name: "lock", does: "waits for a lock", harm: func(ctx context.Context, c *gcl.Comm) error {
+		takeLock()
+		return next(ctx, c)
+	}},
+	{name: "fewer", does: "makes one call fewer, and returns",
+		harm: func(context.Context, *gcl.Comm) error { return nil }},
+	{name: "order", does: "makes two calls in another order", harm: func(ctx context.Context, c *gcl.Comm) error {
 		return errors.Join(c.Named("epoch").Barrier(ctx), next(ctx, c))
 	}},
-	{"group", "makes a call in another group", func(ctx context.Context, c *gcl.Comm) error {
+	{name: "group", does: "makes a call in another group", harm: func(ctx context.Context, c *gcl.Comm) error {
 		half, err := c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: c.Size() / 2})
 		if err != nil {
 			return err
 		}
 		return next(ctx, half.Named("half"))
 	}},
-	{"stopped", "is stopped by a signal", func(ctx context.Context, c *gcl.Comm) error {
+	{name: "stopped", does: "is stopped by a signal", harm: func(ctx context.Context, c *gcl.Comm) error {
 		return errors.Join(raise(stopSignal), next(ctx, c))
 	}},
-	{"killed", "is killed by a signal", func(context.Context, *gcl.Comm) error { return raise(killSignal) }},
-	{"silent", "has connections that no longer carry anything (TCP, on Linux)", next},
-	{"error", "returns an error", func(context.Context, *gcl.Comm) error {
-		return errors.New("samples-0003.bin: no such file")
-	}},
-	{"panic", "panics", func(_ context.Context, c *gcl.Comm) error {
-		var table []int
-		return fmt.Errorf("%d", table[c.Rank()])
-	}},
-	{"slow", "comes 2 ms late to every other call, without an end", nil},
+	{name: "killed", does: "is killed by a signal",
+		harm: func(context.Context, *gcl.Comm) error { return raise(killSignal) }},
+	{name: "silent", does: "has connections that carry nothing any more (Linux)", harm: next, over: "tcp"},
+	{name: "error", does: "returns an error", harm: func(context.Context, *gcl.Comm) error { return errData }},
+	{name: "full", does: "returns an error, and can write no file (Linux)",
+		harm: func(context.Context, *gcl.Comm) error { return errors.Join(errData, writeNothing()) }},
+	{name: "panic", does: "panics", harm: func(_ context.Context, c *gcl.Comm) error { return look(nil, c.Rank()) }},
+	{name: "slow", does: "comes 2 ms late to every other call, without an end"},
 }
+
+// errData is what goes wrong outside of the library.
+var errData = errors.New("samples-0003.bin: no such file")
+
+// look panics.
+func look(table []error, rank int) error { return table[rank] }
 
 // calls is how many calls go well before the harm.
 const calls = 20
@@ -89,7 +101,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return command.Mistake("trouble", fmt.Errorf("-kind %q, want one of %s", *name, strings.Join(names, ", ")),
 			stderr)
 	}
-	cfg := gcl.JoinConfig{Silence: *silence}
+	cfg := gcl.JoinConfig{Silence: *silence, Transport: kinds[i].over}
 	body := func(ctx context.Context, c *gcl.Comm) error {
 		return kinds[i].job(ctx, c.Named("grads"), *victim, *limit)
 	}

@@ -278,7 +278,8 @@ func (j *Job) add(processes []Process) {
 func (j *Job) fill(why string) {
 	all := j.replicas()
 	for replica := range min(j.Size, maxSize) {
-		if all[replica] == nil && !slices.ContainsFunc(j.Missing, func(m Missing) bool { return m.Replica == replica }) {
+		is := func(m Missing) bool { return m.Replica == replica }
+		if all[replica] == nil && !slices.ContainsFunc(j.Missing, is) {
 			j.Missing = append(j.Missing, Missing{Replica: replica, Why: why})
 		}
 	}

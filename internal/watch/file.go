@@ -77,7 +77,7 @@ func ReadDir(dir string) (job Job, complaints []string, err error) {
 	}
 	for name, all := range byJob {
 		if name != job.Name {
-			complaints = append(complaints, fmt.Sprintf("%d files are of another job, %q", len(all), name))
+			complaints = append(complaints, fmt.Sprintf("%s of another job, %q", plural(len(all), "file"), name))
 		}
 	}
 	slices.Sort(complaints)

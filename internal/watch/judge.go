@@ -36,7 +36,9 @@ type Edge struct {
 type Verdict struct {
 	Edges []Edge `json:"edges,omitempty"` // by From, and To
 	Sinks []int  `json:"sinks,omitempty"` // who is waited for and waits for nobody
-	Cycle []int  `json:"cycle,omitempty"` // where there is none: replicas each of which waits for the next, the last for the first
+
+	// Cycle is replicas of which each waits for the next, and the last for the first, where there are no Sinks.
+	Cycle []int `json:"cycle,omitempty"`
 }
 
 // replicas are what the processes say, by replica.
@@ -119,8 +121,8 @@ func (j *Job) Judge() Verdict {
 	return v
 }
 
-// after reports whether a replica has been looked at after another had begun a call, as far as their clocks are one: else
-// it may have come to it meanwhile.
+// after reports whether a replica has been looked at after another had begun a call, as far as their clocks are one:
+// else it may have come to it meanwhile.
 func (j *Job) after(replica, other int, call *Call) bool {
 	p, o := j.Process(replica), j.Process(other)
 	return p.Host != o.Host || p.At.After(o.At.Add(-call.Began))

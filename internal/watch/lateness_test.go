@@ -90,7 +90,7 @@ func TestLateness(t *testing.T) {
 	}
 }
 
-// TestLatenessOfFew: calls that are not known of all members do not count, nor do those of whose host no clock is known.
+// TestLatenessOfFew: calls that are not known of all members do not count.
 func TestLatenessOfFew(t *testing.T) {
 	all := calls(3, 100, func(_, replica int) time.Duration { return time.Duration(replica) * time.Millisecond }).
 		processes([]string{"a", "a", "a"}, make([]time.Duration, 3), 1<<20)

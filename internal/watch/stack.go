@@ -63,7 +63,7 @@ func stackOf(text string) (s string, body bool) {
 		isMain = isMain || name == "main.main"
 		place, _, _ = strings.Cut(place, " +0x")
 		switch {
-		case strings.HasPrefix(name, "gogcl.dev/"):
+		case ours(name):
 			if frames == nil {
 				doing = name
 			}
@@ -83,6 +83,11 @@ func stackOf(text string) (s string, body bool) {
 		doing, _, _ = strings.Cut(wait, "]")
 	}
 	return doing + ", in " + strings.Join(frames, ", "), body
+}
+
+// ours reports whether a function is of this library. In tests of its programs these have their path for a name.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "gogcl.dev/") && !strings.HasPrefix(name, "gogcl.dev/internal/trouble.")
 }
 
 // standard reports whether a function is of the standard library: the first part of its path has no dot.

@@ -20,7 +20,7 @@ type Process struct {
 	Failure   *Failure  `json:"failure,omitempty"` // nil: its communicator has not failed
 	Replicas  []Replica `json:"replicas"`
 	Stack     []string  `json:"stack,omitempty"` // see Stack
-	Heard     []Process `json:"heard,omitempty"` // what other processes have said to it, when it was about to write a file
+	Heard     []Process `json:"heard,omitempty"` // what others have said when it was about to write a file
 }
 
 // Failure is why a communicator has failed.
@@ -61,8 +61,8 @@ type Connection struct {
 	Calls  []Call `json:"calls,omitempty"`  // the last ones, the last at the end
 	Queued []Call `json:"queued,omitempty"` // which have not had their turn
 
-	// Reached has the number of the last call by group. More says that there may be calls of groups that it has not, Cut
-	// that there was no room for connections that follow this one.
+	// Reached has the number of the last call by group. More says that there may be calls of groups that it has not,
+	// Cut that there was no room for connections that follow this one.
 	Reached map[uint64]uint64 `json:"reached,omitempty"`
 	More    bool              `json:"more,omitempty"`
 	Cut     bool              `json:"cut,omitempty"`
@@ -261,8 +261,9 @@ func (p *Process) Shorten(step int) bool {
 		return true
 	case 2:
 		for i := range p.Replicas {
-			p.Replicas[i].Connections = slices.Clone(p.Replicas[i].Connections)
-			slices.SortStableFunc(p.Replicas[i].Connections, func(a, b Connection) int { // those in a call: they are waited for
+			r := &p.Replicas[i]
+			r.Connections = slices.Clone(r.Connections)
+			slices.SortStableFunc(r.Connections, func(a, b Connection) int { // first those that others may wait for
 				return cmp.Compare(b.inside(), a.inside())
 			})
 		}
