@@ -385,7 +385,7 @@ func TestUnequalListsOnSockets(t *testing.T) {
 			views := randomViews(random, n)
 			ways := eachMethod()
 			o := ways[random.IntN(len(ways))]
-			ctx, stop := watch(t)
+			ctx, stop := lookOn(t)
 			for _, w := range unequalViews(ctx, t, views, o, sockets(t, network, n)) {
 				t.Error(w)
 			}

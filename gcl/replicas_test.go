@@ -23,16 +23,16 @@ var noContext context.Context
 
 var errHung = errors.New("the test hangs")
 
-// watched returns a context for what should be done before the test ends: see watch.
+// watched returns a context for what should be done before the test ends: see lookOn.
 func watched(t testing.TB) context.Context {
-	ctx, stop := watch(t)
+	ctx, stop := lookOn(t)
 	t.Cleanup(stop)
 	return ctx
 }
 
-// watch returns a context that is cancelled when the test hangs, after all goroutines have been printed, and what to
+// lookOn returns a context that is cancelled when the test hangs, after all goroutines have been printed, and what to
 // call when it did not. In a synctest bubble the clock runs only when everybody is blocked, and a hang shows at once.
-func watch(t testing.TB) (ctx context.Context, stop func()) {
+func lookOn(t testing.TB) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watchdog := time.AfterFunc(patience, func() {
 		t.Errorf("%s hangs; its goroutines are on stderr", t.Name())
@@ -48,7 +48,7 @@ func watch(t testing.TB) (ctx context.Context, stop func()) {
 // replicas runs body on n replicas. Any error is the test's.
 func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.CommOption) {
 	t.Helper()
-	ctx, stop := watch(t)
+	ctx, stop := lookOn(t)
 	defer stop()
 	if err := gcl.Run(ctx, n, body, opts...); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, 
 // is saved from waiting by Run, which aborts when a body fails and closes when it returns.
 func failures(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.CommOption) []error {
 	t.Helper()
-	ctx, stop := watch(t)
+	ctx, stop := lookOn(t)
 	defer stop()
 	return failuresIn(ctx, t, n, body, opts...)
 }

@@ -346,7 +346,7 @@ func TestRunsLeakNothing(t *testing.T) {
 		runs = 200
 	}
 	for i := range runs {
-		ctx, stop := watch(t)
+		ctx, stop := lookOn(t)
 		err := gcl.Run(ctx, 4, func(ctx context.Context, c *gcl.Comm) error {
 			work := c.Start(ctx, func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) })
 			if i%3 == 1 && c.Replica() == i%4 {

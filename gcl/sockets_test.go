@@ -238,7 +238,7 @@ func TestSocketsMismatch(t *testing.T) {
 				if i%2 == 1 {
 					ours = all[(i+1+random.IntN(len(all)-1))%len(all)]
 				}
-				ctx, stop := watch(t)
+				ctx, stop := lookOn(t)
 				for _, w := range confuse(ctx, t, n, i%n, theirs, ours, sockets(t, network, n)) {
 					t.Error(w)
 				}
@@ -271,7 +271,7 @@ func TestSocketsProgramsPart(t *testing.T) {
 			}
 			p.delay(func() time.Duration { return time.Duration(max(rng.IntN(8)-5, 0)) * time.Millisecond })
 			errs := make([]error, p.replicas)
-			ctx, stop := watch(t)
+			ctx, stop := lookOn(t)
 			var all sync.WaitGroup
 			for r, c := range apartOn(t, network, p.replicas) {
 				all.Go(func() { errs[r] = p.run(ctx, r, c) })
@@ -320,7 +320,7 @@ func TestSocketsClose(t *testing.T) {
 		} {
 			const n = 3
 			errs := make([]error, n)
-			ctx, stop := watch(t)
+			ctx, stop := lookOn(t)
 			var all sync.WaitGroup
 			for r, c := range apartOn(t, network, n) {
 				all.Go(func() {

@@ -331,7 +331,7 @@ func TestTraceCrashesWithin(t *testing.T) {
 		"end":    {CollectiveEnd: func(gcl.TraceCall, error) { panic("in a Trace") }},
 		"goexit": {RoundStart: func(gcl.TraceCall, int) { runtime.Goexit() }},
 	} {
-		ctx, stop := watch(t)
+		ctx, stop := lookOn(t)
 		err := gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
 			rows := make([][]int32, 4)
 			for i := range rows {

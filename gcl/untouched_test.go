@@ -260,7 +260,7 @@ func TestSyncfulWritesNothing(t *testing.T) {
 // untold is failures where a replica need not hear of a mismatch before it leaves: then Run says so.
 func untold(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.CommOption) []error {
 	t.Helper()
-	ctx, stop := watch(t)
+	ctx, stop := lookOn(t)
 	defer stop()
 	errs := make([]error, n)
 	var busy sync.WaitGroup

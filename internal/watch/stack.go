@@ -85,9 +85,11 @@ func stackOf(text string) (s string, body bool) {
 	return doing + ", in " + strings.Join(frames, ", "), body
 }
 
-// ours reports whether a function is of this library. In tests of its programs these have their path for a name.
+// ours reports whether a function is of this library. Its tests are not, nor the program internal/trouble, which in its
+// tests has its path for a name.
 func ours(name string) bool {
-	return strings.HasPrefix(name, "gogcl.dev/") && !strings.HasPrefix(name, "gogcl.dev/internal/trouble.")
+	return strings.HasPrefix(name, "gogcl.dev/") && !strings.HasPrefix(name, "gogcl.dev/internal/trouble.") &&
+		!strings.Contains(name, "_test.")
 }
 
 // standard reports whether a function is of the standard library: the first part of its path has no dot.
