@@ -29,7 +29,7 @@ func (j *Job) WriteTable(w io.Writer) error {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r, p.Host, orBlank(p.PID), since, ranges(v.waitsFor(r)),
 			bytesText(at.BytesPerSec), does)
 		if slices.Contains(v.Sinks, r) && len(p.Stack) > 0 {
-			fmt.Fprintf(t, "\t\t\t\t\t\t%s\n", p.Stack[0])
+			fmt.Fprintf(t, "\t\t\t\t\t\t%s\n", shortStack(p.Stack[0], 1))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -87,7 +87,12 @@ func (j *Job) Explain(complaints []string) []string {
 		lines = append(lines, "first: unknown: "+firstLine(f.Error))
 	default:
 		first = []int{f.Replica}
-		lines = append(lines, fmt.Sprintf("first: replica %d %s: %s", f.Replica, kindText[f.Kind], firstLine(f.Error)))
+		name := fmt.Sprintf("replica %d", f.Replica)
+		text := strings.TrimPrefix(strings.TrimPrefix(firstLine(f.Error), "gcl: "), name+": ")
+		if !strings.HasPrefix(text, name+" ") {
+			text = name + " " + kindText[f.Kind] + ": " + text
+		}
+		lines = append(lines, "first: "+text)
 	}
 	for _, r := range first {
 		if p := j.Process(r); p != nil {
@@ -97,7 +102,7 @@ func (j *Job) Explain(complaints []string) []string {
 				line += ", for " + since
 			}
 			if at := p.at(r); at != "" {
-				line += "; " + at
+				line += "; " + shortStack(at, 2)
 			}
 			lines = append(lines, line)
 		}
@@ -357,6 +362,18 @@ func bytesText(n int64) string {
 		value, unit = value/1000, unit+1
 	}
 	return fmt.Sprintf("%.3g%s", value, []string{"", "k", "M", "G", "T"}[unit])
+}
+
+// shortStack is one of Stack with so many functions at most, and without directories.
+func shortStack(text string, functions int) string {
+	doing, rest, _ := strings.Cut(text, ", in ")
+	parts := strings.Split(rest, ", ")
+	for i, p := range parts {
+		if name, place, ok := strings.Cut(p, " ("); ok {
+			parts[i] = name + " (" + place[strings.LastIndexByte(place, '/')+1:]
+		}
+	}
+	return doing + ", in " + strings.Join(parts[:min(len(parts), functions)], ", ")
 }
 
 func firstLine(text string) string {
