@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -77,6 +78,17 @@ func (c *Comm) end(err error) error {
 // failed ends the call in progress with an error. A method of the program's own whose schedule is not right refuses the
 // call: nothing has been sent.
 func (c *Comm) failed(ctx context.Context, k *call, f *transport.Call, err error) error {
+	switch e := err.(type) {
+	case *NotFiniteError:
+		if e.Replica = c.Replica(); k.batch != nil && k.batch.several() {
+			e.what = cmp.Or(k.batch.what, "operand")
+		}
+		failed := c.failure(ctx, k, f, e)
+		c.Abort(failed)
+		return c.end(failed)
+	case *UnequalError:
+		return c.end(c.refusal(k, f, e))
+	}
 	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
 		return c.refuse(k, f, unproved.Err)
 	}

@@ -72,7 +72,11 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	case k.moves != 0:
 		return c.performMessages(ctx, k, &f)
 	}
-	err = c.caller.Perform(ctx, j, &f)
+	if c.checks {
+		err = c.performChecked(ctx, k, j, &f)
+	} else {
+		err = c.caller.Perform(ctx, j, &f)
+	}
 	c.conn.alone.Forget()
 	if err != nil {
 		return c.failed(ctx, k, &f, err)

@@ -16,16 +16,18 @@ import (
 // program order; Dup opens another connection. A Comm may be used by several goroutines, but replicas must make their
 // calls in the same order, and goroutines that race for a connection have no order.
 type Comm struct {
-	conn    *connection
-	group   *membership
-	label   *flight.Label // what the flight recorder knows of name and group
-	pairs   *pairs        // labels of messages, of the same name and group
-	options Options
-	strided bool         // the group was given with a stride above 1
-	digest  uint64       // of options and ring orders, for the fingerprint
-	caller  carry.Caller // how calls are carried out
-	agreed  uint64       // the options that members must have alike, summed up
-	started *started     // the function given to Start that this is the Comm of, or nil
+	conn     *connection
+	group    *membership
+	label    *flight.Label // what the flight recorder knows of name and group
+	pairs    *pairs        // labels of messages, of the same name and group
+	options  Options
+	strided  bool          // the group was given with a stride above 1
+	digest   uint64        // of options and ring orders, for the fingerprint
+	caller   carry.Caller  // how calls are carried out
+	agreed   uint64        // the options that members must have alike, summed up
+	checks   bool          // Options.CheckFinite or CheckEqual is set
+	compares *carry.Caller // how the digests of Options.CheckEqual go; nil: they do not
+	started  *started      // the function given to Start that this is the Comm of, or nil
 }
 
 // New makes a Comm for one replica from its end of a transport. Group and options are the defaults. The Comm owns the

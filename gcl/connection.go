@@ -43,13 +43,14 @@ type connection struct {
 
 	withins atomic.Uint64 // collectives within the replica
 
-	flights  *flight.Recorders // the recorders of all connections of the communicator in this process
-	tracing  tracing
-	alone    job.Job         // of the call in progress, if it is on one operand
-	parts    pack.Parts      // of the same, if it has counts
-	moved    rounds.Messages // of the call in progress, if it moves messages
-	spares   spares
-	crossing crossing
+	flights    *flight.Recorders // the recorders of all connections of the communicator in this process
+	tracing    tracing
+	alone      job.Job         // of the call in progress, if it is on one operand
+	parts      pack.Parts      // of the same, if it has counts
+	moved      rounds.Messages // of the call in progress, if it moves messages
+	spares     spares
+	crossing   crossing
+	comparison comparison
 
 	warned map[warning]bool // only who has the connection's turn uses it; nil: of IPUs, which say nothing
 }

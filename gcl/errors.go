@@ -11,8 +11,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Callers branch on these, with errors.Is. An error of a collective that is none of these, nor a *PeerError, is about
-// its arguments: nothing was sent, and the communicator stays usable.
+// Callers branch on these, with errors.Is. An error of a collective that is none of these, nor a *PeerError, nor an
+// *UnequalError, is about its arguments: nothing was sent, and the communicator stays usable.
 var (
 	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length,
 	// root, method, options, group or order of calls. Where calls have met, or wait for each other, the text begins

@@ -160,8 +160,13 @@ func (w *ipu) do(g *membership, k call) error {
 	j := &c.conn.alone
 	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, nil, c.larger(&k))
 	defer j.Forget()
-	err := c.caller.Perform(w.of.ctx, j, &f)
-	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
+	err := c.performFinite(w.of.ctx, j, &f)
+	unproved, bad := (*carry.UnprovedError)(nil), (*NotFiniteError)(nil)
+	switch {
+	case errors.As(err, &bad):
+		bad.Replica = w.of.replica
+		c.conn.Endpoint.Abort(err)
+	case errors.As(err, &unproved):
 		c.conn.Endpoint.Abort(err) // IPUs of another group, whose schedule is right, may wait for this one later
 	}
 	return err

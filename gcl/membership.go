@@ -66,6 +66,9 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 			c.caller.Hybrid = c.caller.NewHybrid()
 		}
 	}
+	if c.compares = nil; c.options.CheckEqual > 0 && c.Size() > 1 {
+		c.compares = c.caller.Plain()
+	}
 	c.digest = c.fingerprint()
 	return c, nil
 }
@@ -91,6 +94,7 @@ func (c *Comm) With(o Options) (*Comm, error) {
 // resolve sets what calls look up that follows from the options, the topology and the machine.
 func (c *Comm) resolve() {
 	c.resolveCaller()
+	c.checks = c.options.CheckFinite || c.options.CheckEqual > 0
 	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {
@@ -188,6 +192,7 @@ type membership struct {
 // by a refused call that has no turn.
 type tally struct {
 	calls atomic.Uint64
+	alike uint64 // calls with CheckEqual whose results are equal; used by whoever has the connection's turn
 
 	once           sync.Once
 	sent, received []atomic.Uint64 // messages to and from each rank; made by once

@@ -16,7 +16,7 @@ type optionRow struct {
 	field   string // of Options
 	value   optionValue
 	ours    bool   // GCL does not have the option
-	local   bool   // processes of a job may differ in it: it says what their machines are
+	local   bool   // processes of a job may differ in it
 	instead string // the key that replaces this one, which is deprecated: it is read, and never written
 
 	// agreed is the part of the option in the fingerprint of a call, tile being the bytes of a segment. nil: members
@@ -191,6 +191,24 @@ var optionRows = []optionRow{
 		},
 		does: "With `false` no other process reaches what `Alloc` returns ([alloc.md](alloc.md)). It changes no result, and " +
 			"replicas need not have the same",
+	},
+	{
+		key: "checkFinite", field: "CheckFinite", ours: true, local: true,
+		value: choice[bool]{
+			at:    func(o *Options) *bool { return &o.CheckFinite },
+			names: func() []name[bool] { return []name[bool]{{"false", false, ""}, {"true", true, ""}} },
+		},
+		does: "A reduction whose input or result has a NaN or an infinity is an error, which names the replica, the " +
+			"tensor, the element and its value, and ends the communicator ([../failures.md](../failures.md)). It changes no " +
+			"result, and replicas need not have the same",
+	},
+	{
+		key: "checkEqual", field: "CheckEqual", ours: true,
+		value:  number{at: func(o *Options) *int { return &o.CheckEqual }, low: 0, high: math.MaxInt, usual: "never"},
+		agreed: func(o *Options, _ int) uint64 { return uint64(o.CheckEqual) },
+		does: "After every so manieth call of a group whose result is the same on all members, those compare digests of " +
+			"it. Where they differ the call is an error on all members, which names the replicas whose result most members " +
+			"do not have ([../failures.md](../failures.md))",
 	},
 }
 

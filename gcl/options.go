@@ -9,7 +9,7 @@ import (
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the
-// same, but for CacheBytes, PrivateAlloc and Trace. ParseOptions makes them of GCL's keys and values, Map and
+// same, but for CacheBytes, PrivateAlloc, CheckFinite and Trace. ParseOptions makes them of GCL's keys and values, Map and
 // MarshalJSON the other way round.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
@@ -85,6 +85,27 @@ type Options struct {
 	// between processes. Calls on it go by messages there, in which data is copied. It changes no result, and replicas
 	// need not have the same.
 	PrivateAlloc bool
+
+	// CheckFinite has each replica look at what it gives to a collective that reduces, before it sends anything, and at
+	// its result. A NaN or infinity of a floating type is an error that wraps a *NotFiniteError, and ends the
+	// communicator on all replicas, whose errors have that one as the cause. So the others do not wait. Infinities that a
+	// program means, as in a mask for Min, are found too. It concerns all forms, Execute and reductions within a replica,
+	// but not Local. Other types, other collectives and messages are not looked at. It costs a reading of input and
+	// result, changes no result, and replicas need not have the same.
+	CheckFinite bool
+
+	// CheckEqual, if not 0, has members compare a result after every CheckEqual-th call of their group whose result is
+	// the same on all of them: AllReduce, AllGather and Broadcast in all forms, also by Execute. Where results differ the
+	// call is an *UnequalError on all members, and the communicator stays usable. So a machine that computes or moves
+	// data wrongly is found and named; not one whose wrong share of a sum has reached all members alike.
+	//
+	// Each member makes a digest of 64 bits of its result, which reads it once, and they all-gather these. That is a call
+	// of its own, with the next number of the group, by Auto; errors and Dump name it, and a Trace is told of one call
+	// only. Every member waits for all others then, also in a broadcast. Nothing is compared in a group of one, with
+	// Local, or within a replica. Results may differ, and no machine is at fault, where an operator of NewOperator is
+	// not commutative to the bit though it says so, and where the engine of method Native adds in another order on each
+	// member.
+	CheckEqual int
 
 	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text
 	// form of options. When absent it costs nothing.

@@ -32,6 +32,8 @@ import (
 //	ipusPerRank                  1 or more; default: 1
 //	cacheBytes                   1 or more; default: what the machine has
 //	sharedAlloc                  true, false
+//	checkFinite                  false, true
+//	checkEqual                   0 or more; default: never
 //
 // A key that is not there leaves its option at the default. Any other key or value is an *OptionError, which names the
 // closest and lists those that there are. Both keys for the implementation may be given if they agree. The first use of

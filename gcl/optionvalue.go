@@ -131,13 +131,13 @@ func (c choice[T]) list() string {
 	return strings.Join(words, ", ")
 }
 
-// number is an option that is a number from low to high. The field is 0 where the option is not set, and -1 where
-// it is set to 0.
+// number is an option that is a number from low to high. The field is 0 where the option is not set, and where 0 says
+// something else than that, -1 where it is set to 0.
 type number struct {
 	at        func(*Options) *int
 	low, high int
 	usual     string // what the default is, in words
-	zero      string // where low is 0: the constant of -1
+	zero      string // where low is 0: the constant of -1; "": 0 is the default
 }
 
 func (n number) set(o *Options, text string) bool {
@@ -145,7 +145,7 @@ func (n number) set(o *Options, text string) bool {
 	if err != nil || v < n.low || v > n.high {
 		return false
 	}
-	if v == 0 {
+	if v == 0 && n.zero != "" {
 		v = -1
 	}
 	*n.at(o) = v
@@ -154,7 +154,7 @@ func (n number) set(o *Options, text string) bool {
 
 func (n number) text(o *Options) (text string, usual bool) {
 	v := *n.at(o)
-	if v == -1 && n.low == 0 {
+	if v == -1 && n.zero != "" {
 		return "0", false
 	}
 	return strconv.Itoa(v), v == 0
@@ -162,11 +162,11 @@ func (n number) text(o *Options) (text string, usual bool) {
 
 func (n number) check(o *Options) (value, want string) {
 	v := *n.at(o)
-	if v == 0 || v >= max(n.low, 1) && v <= n.high || v == -1 && n.low == 0 {
+	if v == 0 || v >= max(n.low, 1) && v <= n.high || v == -1 && n.zero != "" {
 		return "", ""
 	}
 	want = "want " + n.between(max(n.low, 1))
-	if n.low == 0 {
+	if n.zero != "" {
 		return strconv.Itoa(v), fmt.Sprintf("%s, 0 for %s, or %s (-1)", want, n.usual, n.zero)
 	}
 	return strconv.Itoa(v), fmt.Sprintf("%s, or 0 for %s", want, n.usual)

@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
@@ -237,48 +237,8 @@ func (i *instruction) watch(n *node, m *Memory) {
 	}
 }
 
-// notFinite is the first element of a tensor of floats that is NaN or infinite, or -1.
-func notFinite(t *tensor.Tensor) int {
-	// An element is not finite if all bits of its exponent are set. One that is added to the lowest of them then
-	// carries into the sign, which the mask has cleared; and an element's carry goes no further.
-	var exponent, lowest uint64
-	switch t.DType() {
-	case tensor.F16:
-		exponent, lowest = 0x7c007c007c007c00, 0x0400040004000400
-	case tensor.BF16:
-		exponent, lowest = 0x7f807f807f807f80, 0x0080008000800080
-	case tensor.F32:
-		exponent, lowest = 0x7f8000007f800000, 0x0080000000800000
-	case tensor.F64:
-		exponent, lowest = 0x7ff0000000000000, 0x0010000000000000
-	default:
-		return -1
-	}
-	signs := exponent + lowest
-	all := t.Bytes()
-	bad := func(word []byte) bool { return (binary.NativeEndian.Uint64(word)&exponent+lowest)&signs != 0 }
-	at := 0
-	for ; at+64 <= len(all); at += 64 {
-		b := all[at : at+64 : at+64]
-		e := binary.NativeEndian
-		low := (e.Uint64(b[0:])&exponent + lowest) | (e.Uint64(b[8:])&exponent + lowest) |
-			(e.Uint64(b[16:])&exponent + lowest) | (e.Uint64(b[24:])&exponent + lowest)
-		high := (e.Uint64(b[32:])&exponent + lowest) | (e.Uint64(b[40:])&exponent + lowest) |
-			(e.Uint64(b[48:])&exponent + lowest) | (e.Uint64(b[56:])&exponent + lowest)
-		if (low|high)&signs != 0 {
-			break
-		}
-	}
-	size := t.DType().Size()
-	for ; at < len(all); at += size {
-		var word [8]byte
-		copy(word[:], all[at:at+size])
-		if bad(word[:]) {
-			return at / size
-		}
-	}
-	return -1
-}
+// notFinite is the first element of a tensor that is NaN or infinite, or -1.
+func notFinite(t *tensor.Tensor) int { return kernel.NotFinite(kernel.Type(t.DType()), t.Bytes()) }
 
 // valueOf is element i of a tensor of floats.
 func valueOf(t *tensor.Tensor, i int) any {

@@ -239,62 +239,6 @@ func TestCheckFiniteIsOff(t *testing.T) {
 	}
 }
 
-// TestNotFinite: every type, length and place.
-func TestNotFinite(t *testing.T) {
-	type bits struct {
-		good, bad []uint64
-	}
-	for d, b := range map[tensor.DType]bits{
-		tensor.F16:  {[]uint64{0, 0x8000, 0x7bff, 0xfbff, 0x03ff}, []uint64{0x7c00, 0xfc00, 0x7c01, 0xffff}},
-		tensor.BF16: {[]uint64{0, 0x8000, 0x7f7f, 0xff7f, 0x007f}, []uint64{0x7f80, 0xff80, 0x7f81, 0xffff}},
-		tensor.F32: {[]uint64{0, 0x80000000, 0x7f7fffff, 0xff7fffff, 0x007fffff},
-			[]uint64{0x7f800000, 0xff800000, 0x7f800001, 0xffffffff}},
-		tensor.F64: {[]uint64{0, 1 << 63, math.Float64bits(math.MaxFloat64), math.Float64bits(-math.MaxFloat64),
-			1<<52 - 1},
-			[]uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)), 0x7ff0000000000001,
-				math.MaxUint64}},
-	} {
-		for n := range 40 {
-			for at := -1; at < n; at++ {
-				x, err := tensor.New(d, n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range n {
-					put(x, i, b.good[(i+at+n)%len(b.good)])
-				}
-				if at >= 0 {
-					put(x, at, b.bad[(at+n)%len(b.bad)])
-				}
-				if got := ir.NotFinite(x); got != at {
-					t.Fatalf("%v: of %d elements the first is %d, want %d", d, n, got, at)
-				}
-			}
-		}
-	}
-	if got := ir.NotFinite(tensor.Scalar(int32(-1))); got != -1 {
-		t.Errorf("of an integer: %d", got)
-	}
-}
-
-// put sets the bits of an element.
-func put(x *tensor.Tensor, i int, bits uint64) {
-	switch x.DType() {
-	case tensor.F16, tensor.BF16:
-		v, _ := tensor.View(tensor.U16, x.Shape(), x.Bytes())
-		u, _ := tensor.Of[uint16](v)
-		u[i] = uint16(bits)
-	case tensor.F32:
-		v, _ := tensor.View(tensor.U32, x.Shape(), x.Bytes())
-		u, _ := tensor.Of[uint32](v)
-		u[i] = uint32(bits)
-	default:
-		v, _ := tensor.View(tensor.U64, x.Shape(), x.Bytes())
-		u, _ := tensor.Of[uint64](v)
-		u[i] = bits
-	}
-}
-
 // BenchmarkCheckFinite is a step of additions of that many bytes each, with the check and without.
 func BenchmarkCheckFinite(b *testing.B) {
 	for _, bytes := range []int{64, 4 << 10, 256 << 10, 4 << 20} {

@@ -6,6 +6,7 @@ import (
 
 	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/carry/rounds"
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
@@ -104,6 +105,15 @@ func (w *Caller) inOrder() *Caller {
 		w.last.inOrder = &out
 	}
 	return w.last.inOrder
+}
+
+// Plain is the Caller of calls that the library makes for itself: by Auto, whatever the options name.
+func (w *Caller) Plain() *Caller {
+	out := w.Instead()
+	s := &out.Setting
+	s.Implementation = route.Auto
+	s.Syncful, s.SyncfulWhy = s.Together()
+	return out
 }
 
 // Instead is the Caller of calls that a program's own method does not do: that of Auto.

@@ -59,6 +59,20 @@ func (a *Ask) Local() bool {
 	return a.Reduction.Fold == 0 && a.Collective.Contract().Combines
 }
 
+// Combines reports whether the results are made of the inputs of all ranks, by an operator.
+func (j *Job) Combines() bool {
+	if j.Given != nil && j.Given.Custom != nil {
+		return j.Given.Custom.Combines
+	}
+	return j.Collective.Contract().Combines && !j.Local()
+}
+
+// Alike reports whether all ranks have the same result: all of the data, as after an all-reduce, all-gather or
+// broadcast. Of a contract of a program's own nobody knows.
+func (j *Job) Alike() bool {
+	return j.Collective.Contract().Output == schedule.Whole && !j.Local() && j.Collective != schedule.Barrier
+}
+
 // Job is one call of a collective as it is carried out: on one operand, or on several that go together. An operand is a
 // tensor, a slice, or what a mapping has on one IPU: an input and an output of the rank's own. The slices are by
 // operand.
