@@ -218,6 +218,17 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Nor do the checks of inputs and results allocate.
+func TestChecksAllocateNothing(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Implementation: gcl.Syncless}} {
+		o.CheckFinite, o.CheckEqual = true, 1
+		for _, bytes := range []int{1, 1000, 1 << 18} {
+			t.Run(fmt.Sprintf("method=%v/implementation=%v/size=%d", o.Method, o.Implementation, bytes),
+				func(t *testing.T) { steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c }) })
+		}
+	}
+}
+
 // Nor do the calls of groups allocate, with a barrier of all between them.
 func TestGroupsAllocateNothing(t *testing.T) {
 	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},

@@ -73,7 +73,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 		return c.performMessages(ctx, k, &f)
 	}
 	if c.checks {
-		err = c.performChecked(ctx, k, j, &f)
+		err = c.performChecked(ctx, j, &f)
 	} else {
 		err = c.caller.Perform(ctx, j, &f)
 	}

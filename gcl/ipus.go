@@ -161,12 +161,11 @@ func (w *ipu) do(g *membership, k call) error {
 	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, nil, c.larger(&k))
 	defer j.Forget()
 	err := c.performFinite(w.of.ctx, j, &f)
-	unproved, bad := (*carry.UnprovedError)(nil), (*NotFiniteError)(nil)
-	switch {
-	case errors.As(err, &bad):
-		bad.Replica = w.of.replica
+	if own, ok := err.(*NotFiniteError); ok { // and not that of another IPU
+		own.Replica = w.of.replica
 		c.conn.Endpoint.Abort(err)
-	case errors.As(err, &unproved):
+	}
+	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
 		c.conn.Endpoint.Abort(err) // IPUs of another group, whose schedule is right, may wait for this one later
 	}
 	return err

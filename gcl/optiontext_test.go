@@ -57,6 +57,8 @@ var optionValues = map[string]map[string]gcl.Options{
 	"ipusPerRank":  {"1": {IPUsPerRank: 1}, "4": {IPUsPerRank: 4}},
 	"cacheBytes":   {"1": {CacheBytes: 1}, "67108864": {CacheBytes: 64 << 20}},
 	"sharedAlloc":  {"true": {}, "false": {PrivateAlloc: true}},
+	"checkFinite":  {"false": {}, "true": {CheckFinite: true}},
+	"checkEqual":   {"0": {}, "1": {CheckEqual: 1}, "1000": {CheckEqual: 1000}},
 }
 
 func TestParseOptions(t *testing.T) {
@@ -77,13 +79,13 @@ func TestParseOptions(t *testing.T) {
 		"topology": "ring-on-line", "link": "gw-link", "method": "direct",
 		"syncful.useOptimisedLayout": "false", "syncful.maxBroadcastSize": "4096",
 		"reproducible": "true", "ipusPerRank": "2",
-		"cacheBytes": "1000000", "sharedAlloc": "false",
+		"cacheBytes": "1000000", "sharedAlloc": "false", "checkFinite": "true", "checkEqual": "7",
 	})
 	want := gcl.Options{
 		Implementation: gcl.Syncful, MaxBytesPerTile: 20000, Topology: topology.RingOnLine, Link: gcl.GWLink,
 		Method:         methods.Direct,
 		StageFragments: true, MaxBroadcastSize: 4096, Reproducible: true, IPUsPerRank: 2, CacheBytes: 1000000,
-		PrivateAlloc: true,
+		PrivateAlloc: true, CheckFinite: true, CheckEqual: 7,
 	}
 	if err != nil || got != want {
 		t.Errorf("all together: %+v, %v, want %+v", got, err, want)
@@ -94,7 +96,7 @@ func TestParseOptionsErrors(t *testing.T) {
 	keys := []string{"collectiveImplementation", "useSynclessCollectives",
 		"maxBytesPerTile", "topology", "link", "method",
 		"syncful.useOptimisedLayout", "syncful.maxBroadcastSize", "reproducible", "ipusPerRank", "cacheBytes",
-		"sharedAlloc"}
+		"sharedAlloc", "checkFinite", "checkEqual"}
 	for _, x := range []struct {
 		key, value string
 		says       []string
@@ -125,6 +127,9 @@ func TestParseOptionsErrors(t *testing.T) {
 		{"syncful.maxBroadcastSize", "9223372036854775808", []string{"want a whole number from 0 to "}},
 		{"ipusPerRank", "0", []string{"want a whole number from 1 to "}},
 		{"cacheBytes", "0", []string{"want a whole number from 1 to "}},
+		{"checkEqual", "-1", []string{"want a whole number from 0 to "}},
+		{"checkEqual", "true", []string{"want a whole number from 0 to "}},
+		{"checkFinite", "1", []string{"want one of false, true"}},
 		{"cacheBytes", "32M", []string{"want a whole number from 1 to "}},
 	} {
 		got, err := gcl.ParseOptions(map[string]string{x.key: x.value})
@@ -215,6 +220,7 @@ func allOptions() []gcl.Options {
 		Implementation: gcl.Hybrid, MaxBytesPerTile: 1, Topology: topology.RungRing8, Link: gcl.IPULink,
 		Method:         methods.SendToAll,
 		StageFragments: true, MaxBroadcastSize: gcl.NoBroadcast, Reproducible: true, IPUsPerRank: math.MaxInt,
+		CheckFinite: true, CheckEqual: math.MaxInt,
 	}, {MaxBytesPerTile: gcl.DefaultMaxBytesPerTile}, {MaxBytesPerTile: gcl.MaxBytesPerTileLimit},
 		{MaxBroadcastSize: math.MaxInt}}
 	for _, values := range optionValues {
@@ -377,7 +383,7 @@ func TestAgreedOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	agreed := map[string]bool{"Implementation": true, "MaxBytesPerTile": true, "StageFragments": true,
-		"Reproducible": true, "Tuning": true}
+		"Reproducible": true, "Tuning": true, "CheckEqual": true}
 	replicas(t, 1, func(_ context.Context, c *gcl.Comm) error {
 		plain := gcl.DigestOf(withOptions(c, gcl.Options{}))
 		for field, o := range map[string]gcl.Options{
@@ -386,7 +392,7 @@ func TestAgreedOptions(t *testing.T) {
 			"IPUsPerRank":  {IPUsPerRank: 2}, "Link": {Link: gcl.IPULink}, "MaxBytesPerTile": {MaxBytesPerTile: 1},
 			"StageFragments":   {StageFragments: true},
 			"MaxBroadcastSize": {MaxBroadcastSize: 1}, "CacheBytes": {CacheBytes: 1}, "PrivateAlloc": {PrivateAlloc: true},
-			"Tuning": {Tuning: &methods.Rules{}},
+			"Tuning": {Tuning: &methods.Rules{}}, "CheckEqual": {CheckEqual: 1}, "CheckFinite": {CheckFinite: true},
 		} {
 			if differs := gcl.DigestOf(withOptions(c, o)) != plain; differs != agreed[field] {
 				t.Errorf("%s: the fingerprint differs: %v", field, differs)
@@ -410,6 +416,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 		"MaxBytesPerTile": {MaxBytesPerTile: 64001}, "MaxBroadcastSize": {MaxBroadcastSize: -2},
 		"IPUsPerRank": {IPUsPerRank: -1},
 		"CacheBytes":  {CacheBytes: -1},
+		"CheckEqual":  {CheckEqual: -1},
 	} {
 		var option *gcl.OptionError
 		if text, err := o.Map(); !errors.As(err, &option) || option.Option != name || text != nil {

@@ -1,6 +1,5 @@
 package ir
 
-
 // HasFound reports whether the run in progress has come to a number that is not finite.
 func HasFound(s *Session) bool { return s.check.bound.Load() != never }
 
