@@ -88,7 +88,8 @@ func TestAnyInput(t *testing.T) {
 			gcl.Batch{}, gcl.Candidate{}, gcl.Comm{}, gcl.Explanation{}, gcl.Skipped{},
 			gcl.Implementation(0), gcl.Link(0),
 			gcl.Operator(0), gcl.OperatorProperty(0), gcl.OptionError{}, gcl.Options{},
-			gcl.NotFiniteError{}, gcl.UnequalError{}, gcl.PanicError{}, gcl.Path(0), gcl.PeerError{}, gcl.CommOption(nil), gcl.Trace{}, gcl.TraceCall{},
+			gcl.NotFiniteError{}, gcl.UnequalError{},
+			gcl.PanicError{}, gcl.Path(0), gcl.PeerError{}, gcl.CommOption(nil), gcl.Trace{}, gcl.TraceCall{},
 			gcl.TraceMethod{}, gcl.TraceSegment{}, gcl.Work{},
 		},
 		Values: []any{

@@ -279,13 +279,13 @@ func TestCheckEqualWays(t *testing.T) {
 	forms := []string{"AllReduceInPlace", "AllReduceMany", "AllGatherTo", "BroadcastInPlace", "Batch of broadcasts",
 		"AllGatherV", "AllGatherMapped", "Execute", "Start"}
 	for _, o := range append(bothWays(), gcl.Options{Reproducible: true}, gcl.Options{StageFragments: true}) {
-		try(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/stage=%v", o.Method, o.Implementation, o.Reproducible,
-			o.StageFragments), o, forms)
+		try(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/stage=%v", o.Method, o.Implementation,
+			o.Reproducible, o.StageFragments), o, forms)
 	}
 	try("hybrid", gcl.Options{Implementation: gcl.Hybrid}, forms, gcl.WithTopology(hosts(t, 2, 2)))
 	try("native", native, []string{"AllReduceInPlace", "AllGatherTo", "BroadcastInPlace"}, onEngines(t, n))
-	try("strict", gcl.Options{Method: own(t, "star"), Strict: true}, []string{"AllReduceInPlace", "AllReduceMany", "Start"},
-		gcl.WithMethod("star", star))
+	try("strict", gcl.Options{Method: own(t, "star"), Strict: true},
+		[]string{"AllReduceInPlace", "AllReduceMany", "Start"}, gcl.WithMethod("star", star))
 }
 
 // TestCheckEqualDiffers: members that do not compare alike disagree, and nobody waits.
@@ -331,7 +331,8 @@ func TestChecksByEnvironment(t *testing.T) {
 		}, gcl.WithOptions(gcl.Options{CheckEqual: 2}))
 	}
 	t.Setenv("GCL_OPTIONS", `{"checkEqual": -1}`)
-	if err := gcl.Run(t.Context(), 1, func(context.Context, *gcl.Comm) error { return nil }); err == nil || !contains(err, "want a whole number from 0 to ") {
+	err := gcl.Run(t.Context(), 1, func(context.Context, *gcl.Comm) error { return nil })
+	if err == nil || !contains(err, "want a whole number from 0 to ") {
 		t.Errorf("below 0: %v", err)
 	}
 }

@@ -206,9 +206,9 @@ var optionRows = []optionRow{
 		key: "checkEqual", field: "CheckEqual", ours: true,
 		value:  number{at: func(o *Options) *int { return &o.CheckEqual }, low: 0, high: math.MaxInt, usual: "never"},
 		agreed: func(o *Options, _ int) uint64 { return uint64(o.CheckEqual) },
-		does: "After every so manieth call of a group whose result is the same on all members, those compare digests of " +
-			"it. Where they differ the call is an error on all members, which names the replicas whose result most members " +
-			"do not have ([../failures.md](../failures.md))",
+		does: "Of the calls of a group whose result is the same on all members, every k-th, k being the value, has them " +
+			"compare digests of it. Where they differ the call is an error on all members, which names the replicas that " +
+			"differ from most ([../failures.md](../failures.md))",
 	},
 }
 

@@ -15,8 +15,10 @@ func TestNotFinite(t *testing.T) {
 		BFloat16: {[]uint64{0, 0x8000, 0x7f7f, 0xff7f, 0x007f}, []uint64{0x7f80, 0xff80, 0x7f81, 0xffff}},
 		Float32: {[]uint64{0, 0x80000000, 0x7f7fffff, 0xff7fffff, 0x007fffff},
 			[]uint64{0x7f800000, 0xff800000, 0x7f800001, 0xffffffff}},
-		Float64: {[]uint64{0, 1 << 63, math.Float64bits(math.MaxFloat64), math.Float64bits(-math.MaxFloat64), 1<<52 - 1},
-			[]uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)), 0x7ff0000000000001, math.MaxUint64}},
+		Float64: {[]uint64{0, 1 << 63, math.Float64bits(math.MaxFloat64), math.Float64bits(-math.MaxFloat64),
+			1<<52 - 1},
+			[]uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)), 0x7ff0000000000001,
+				math.MaxUint64}},
 	} {
 		for n := range 40 {
 			for at := -1; at < n; at++ {
