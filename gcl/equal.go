@@ -16,7 +16,8 @@ import (
 )
 
 // UnequalError is what Options.CheckEqual has found: members of a group hold different results of a call that gives all
-// of them the same. All members have it as the error of the call, each made by itself of the same digests.
+// of them the same. All members have it as the error of the call, each made by itself of the same digests: but a digest
+// that changes on its way to a member is an error of that one alone.
 //
 // Those named differ from most members. A replica that gets or computes something wrong and passes it on, as in a ring,
 // can make most members wrong; then the others are named. Digests shows who is alike.

@@ -315,6 +315,34 @@ func TestCheckEqualBroadcast(t *testing.T) {
 	}
 }
 
+// aborts is an endpoint that aborts in one call.
+type aborts struct {
+	transport.Endpoint
+	seq uint64
+}
+
+func (a *aborts) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
+	if call.Seq == a.seq {
+		a.Abort(errors.New("boom"))
+	}
+	return a.Endpoint.Exchange(ctx, call, batch)
+}
+
+// TestCheckEqualFails: a comparison that fails is named as the all-gather that it is.
+func TestCheckEqualFails(t *testing.T) {
+	ends := must(inproc.New(2))
+	for r, e := range ends {
+		ends[r] = &aborts{e, 2}
+	}
+	for r, err := range failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.AllReduceInPlace(ctx, c.Named("w"), make([]float32, 10), gcl.Add)
+	}, gcl.WithEndpoints(ends), gcl.WithOptions(comparing)) {
+		if !errors.Is(err, gcl.ErrAborted) || !contains(err, `gcl: all-gather #2 "w": replica `) || !contains(err, "boom") {
+			t.Errorf("replica %d: %v", r, err)
+		}
+	}
+}
+
 // TestChecksByEnvironment: GCL_OPTIONS turns both checks on, and off.
 func TestChecksByEnvironment(t *testing.T) {
 	for text, want := range map[string]gcl.Options{

@@ -221,8 +221,12 @@ func TestCheckFiniteElsewhere(t *testing.T) {
 			bits := []uint32{math.Float32bits(nan), math.MaxUint32}
 			_, err := gcl.AllGather(ctx, c, data)
 			errs := []error{err, gcl.BroadcastInPlace(ctx, c, data, 1), gcl.AllToAllInPlace(ctx, c, data),
+				gcl.AllReduceTo(ctx, c, data, make([]float32, 3), gcl.Add)}
+			data = []float32{nan, nan, nan} // what a destination held before does not count, nor where it is not written
+			errs = append(errs, gcl.ReduceTo(ctx, c, data, make([]float32, 3), gcl.Add, 0),
+				batchTo(ctx, c, schedule.Reduce, [][]float32{data}, [][]float32{make([]float32, 3)}, gcl.Add, 1),
 				gcl.AllReduceInPlace(ctx, c, bits, gcl.Max), gcl.AllReduceInPlace(ctx, c, data, gcl.Local),
-				gcl.SendRecv(ctx, c, data, (c.Rank()+1)%3, make([]float32, 3), (c.Rank()+2)%3), c.Barrier(ctx)}
+				gcl.SendRecv(ctx, c, data, (c.Rank()+1)%3, make([]float32, 3), (c.Rank()+2)%3), c.Barrier(ctx))
 			if !o.CheckFinite {
 				calls := finiteCalls(c.Size())
 				for _, form := range slices.Sorted(maps.Keys(calls)) {

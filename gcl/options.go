@@ -93,8 +93,8 @@ type Options struct {
 	// Data of other types, other collectives and messages are not looked at.
 	//
 	// It costs a reading of input and result, and changes no result. Replicas need not have the same. Between two
-	// goroutines an all-reduce of 8 bytes takes about a tenth longer, one of 1 MiB three times as long (BenchmarkAllReduce of
-	// package bench, with GCL_OPTIONS).
+	// goroutines an all-reduce of 8 bytes takes about a tenth longer, one of 1 MiB three times as long
+	// (BenchmarkAllReduce of package bench, with GCL_OPTIONS).
 	CheckFinite bool
 
 	// CheckEqual k has the members of a group compare results after every k-th of the calls whose result is the same on
