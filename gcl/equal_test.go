@@ -337,7 +337,8 @@ func TestCheckEqualFails(t *testing.T) {
 	for r, err := range failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		return gcl.AllReduceInPlace(ctx, c.Named("w"), make([]float32, 10), gcl.Add)
 	}, gcl.WithEndpoints(ends), gcl.WithOptions(comparing)) {
-		if !errors.Is(err, gcl.ErrAborted) || !contains(err, `gcl: all-gather #2 "w": replica `) || !contains(err, "boom") {
+		if !errors.Is(err, gcl.ErrAborted) || !contains(err, `gcl: all-gather #2 "w": replica `) ||
+			!contains(err, "boom") {
 			t.Errorf("replica %d: %v", r, err)
 		}
 	}

@@ -222,7 +222,7 @@ func TestCheckFiniteElsewhere(t *testing.T) {
 			_, err := gcl.AllGather(ctx, c, data)
 			errs := []error{err, gcl.BroadcastInPlace(ctx, c, data, 1), gcl.AllToAllInPlace(ctx, c, data),
 				gcl.AllReduceTo(ctx, c, data, make([]float32, 3), gcl.Add)}
-			data = []float32{nan, nan, nan} // what a destination held before does not count, nor where it is not written
+			data = []float32{nan, nan, nan} // what a destination holds before does not count, also if it stays
 			errs = append(errs, gcl.ReduceTo(ctx, c, data, make([]float32, 3), gcl.Add, 0),
 				batchTo(ctx, c, schedule.Reduce, [][]float32{data}, [][]float32{make([]float32, 3)}, gcl.Add, 1),
 				gcl.AllReduceInPlace(ctx, c, bits, gcl.Max), gcl.AllReduceInPlace(ctx, c, data, gcl.Local),
