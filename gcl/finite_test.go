@@ -288,7 +288,7 @@ func TestCheckFiniteSockets(t *testing.T) {
 // apartDo has each Comm do something, all at the same time, and returns the errors once nobody needs anybody.
 func apartDo(t *testing.T, comms []*gcl.Comm, body func(ctx context.Context, c *gcl.Comm) error) []error {
 	t.Helper()
-	ctx, stop := watch(t)
+	ctx, stop := lookOn(t)
 	defer stop()
 	errs := make([]error, len(comms))
 	var busy sync.WaitGroup
