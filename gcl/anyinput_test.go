@@ -36,6 +36,7 @@ func TestAnyInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := alone()
+	t.Cleanup(func() { gcl.LabelCalls(false) })
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"AllGather": gcl.AllGather[float32], "AllGatherMany": gcl.AllGatherMany[float32],
@@ -80,6 +81,7 @@ func TestAnyInput(t *testing.T) {
 			"Append":  gcl.Append[float32], "AppendAll": gcl.AppendAll[float32],
 			"ParseImplementation": gcl.ParseImplementation, "ParseLink": gcl.ParseLink,
 			"ParseOperator": gcl.ParseOperator, "ParseOptions": gcl.ParseOptions, "Dump": gcl.Dump,
+			"DumpOnSignal": gcl.DumpOnSignal, "LabelCalls": gcl.LabelCalls, "WithDumpOnQuit": gcl.WithDumpOnQuit,
 			"Run": gcl.Run, "WithEndpoints": gcl.WithEndpoints, "WithOptions": gcl.WithOptions,
 			"WithTopology": gcl.WithTopology, "WithStallAfter": gcl.WithStallAfter, "WithMethod": gcl.WithMethod,
 			"NewOperator": gcl.NewOperator[float32],
@@ -99,6 +101,9 @@ func TestAnyInput(t *testing.T) {
 			gcl.Options{}, 0, 1, "star", star, func(_, _, _ []float32) {}, []int{3}, []int{0}, []int{-1}, []int{1, 2},
 			[][]int{{1}, {2}},
 		},
-		Skip: map[string]string{"Comm.Close": "others are to be called with the Comm open"},
+		Skip: map[string]string{
+			"Comm.Close":   "others are to be called with the Comm open",
+			"DumpOnSignal": "it takes nothing, and starts a goroutine until its stop is called",
+		},
 	})
 }

@@ -55,10 +55,14 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 	return e
 }
 
-// traceStart tells the Trace of a call that has its turn.
-func (c *Comm) traceStart(e TraceCall) {
+// tell tells of a call that has its turn: a profile, an execution trace and its Trace.
+func (c *Comm) tell(ctx context.Context, k *call, f *transport.Call) {
+	c.follow(ctx, f)
+	if c.options.Trace == nil {
+		return
+	}
 	t := &c.conn.tracing
-	*t = tracing{trace: c.options.Trace, call: e}
+	*t = tracing{trace: c.options.Trace, call: c.event(k, f)}
 	c.conn.Listener = t
 	if f := t.trace.CollectiveStart; f != nil {
 		f(t.call)
@@ -101,9 +105,11 @@ func (c *Comm) refuse(k *call, f *transport.Call, err error) error {
 	return c.end(c.refusal(k, f, err))
 }
 
-// crashed is called, deferred, with a Trace. If end has not been reached the others must not be left waiting.
+// crashed is called, deferred, if tell is. If end has not been reached with a Trace the others must not be left
+// waiting.
 func (c *Comm) crashed() {
 	l := c.conn
+	l.following.unfollow()
 	if l.tracing.trace == nil {
 		return
 	}

@@ -59,9 +59,9 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	}
 	defer c.leave()
 	c.conn.Flight.Begin(c.labelOf(k), &f, ticks.Now())
-	if c.options.Trace != nil {
+	if c.options.Trace != nil || isFollowed() {
 		defer c.crashed()
-		c.traceStart(c.event(k, &f))
+		c.tell(ctx, k, &f)
 	}
 	j, err := c.prepare(ctx, k, &f)
 	switch {

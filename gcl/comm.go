@@ -49,7 +49,7 @@ func New(endpoint transport.Endpoint, opts ...CommOption) (*Comm, error) {
 	return newComm(endpoint, cfg)
 }
 
-func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
+func newComm(endpoint transport.Endpoint, cfg *config) (_ *Comm, err error) {
 	all := cfg.flights
 	if all == nil {
 		all = flight.Shared(endpoint, describeData)
@@ -64,13 +64,21 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 			writeState(dir, all, true)
 		}
 	})
+	if cfg.noQuit {
+		all.IgnoreQuit()
+	}
 	c := &Comm{conn: newConnection(endpoint, cfg.topology, nil, all)}
+	own := c.conn.Flight
+	defer func() {
+		if err != nil {
+			own.Close()
+		}
+	}()
 	c.conn.override, c.conn.own = cfg.override, cfg.own
 	if cfg.machine {
 		c.conn.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}
-	c, err := c.inGroup(commgroup.Group{})
-	if err != nil {
+	if c, err = c.inGroup(commgroup.Group{}); err != nil {
 		return nil, err
 	}
 	return c.With(cfg.options)

@@ -30,9 +30,10 @@ type connection struct {
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
-	ipusPerReplica int         // 0: not known
-	override       overrides   // of options, by the environment
-	own            []ownMethod // of WithMethod
+	body           context.Context // of the first connection: that of the body of Run or RunProcess; nil: there is none
+	ipusPerReplica int             // 0: not known
+	override       overrides       // of options, by the environment
+	own            []ownMethod     // of WithMethod
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*membership
@@ -45,6 +46,7 @@ type connection struct {
 
 	flights    *flight.Recorders // the recorders of all connections of the communicator in this process
 	tracing    tracing
+	following  following
 	alone      job.Job         // of the call in progress, if it is on one operand
 	parts      pack.Parts      // of the same, if it has counts
 	moved      rounds.Messages // of the call in progress, if it moves messages
@@ -154,6 +156,9 @@ func (c *Comm) Close() error {
 	}
 	if err == nil {
 		err = c.conn.unheard()
+	}
+	for _, l := range c.conn.all() { // Dups are closed with the first connection
+		l.Flight.Close()
 	}
 	c.conn.part()
 	if err != nil {

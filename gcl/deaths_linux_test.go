@@ -35,7 +35,7 @@ type ending struct {
 	Aborted, Own, Panicked bool
 }
 
-func init() { asReplica = mortals }
+func init() { asReplica = append(asReplica, mortals) }
 
 // mortals is a process of TestDeaths: all-reduces without end, until one replica ends before its seventeenth.
 func mortals() (isReplica bool) {

@@ -27,6 +27,7 @@ type config struct {
 	flights   *flight.Recorders // Run: of its replicas
 	job       string            // Join: its name
 	stall     time.Duration     // see WithStallAfter
+	noQuit    bool              // see WithDumpOnQuit
 }
 
 // WithOptions sets the options that the replicas' first Comm has, but for what the environment overrides: see
@@ -140,6 +141,7 @@ func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, 
 	for _, c := range comms {
 		replicas.Go(func() {
 			defer away.returned(c)
+			ctx := c.labelBody(ctx)
 			guard(c, func() error { return body(ctx, c) }, func(err error) {
 				first.note(c, err)
 				if err := c.Close(); err != nil {
@@ -177,6 +179,9 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 		}
 		var err error
 		if comms[i], err = newComm(e, cfg); err != nil {
+			for _, c := range comms[:i] {
+				c.conn.Flight.Close()
+			}
 			return nil, err
 		}
 	}

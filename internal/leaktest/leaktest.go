@@ -84,6 +84,7 @@ func wait(before map[string]bool, limit time.Duration) []string {
 			runtime.Gosched()
 			continue
 		}
+		runtime.GC() // some goroutines end when nobody has what they are for any more
 		time.Sleep(pause)
 		pause = min(2*pause, 100*time.Millisecond)
 	}

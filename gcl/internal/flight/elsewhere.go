@@ -35,7 +35,8 @@ func (s *Recorders) hears() bool {
 	return len(s.heard) > 0
 }
 
-// told calls yield for the reports of replicas of other processes, which ask returns, each once.
+// told calls yield for the reports of replicas of other processes, which ask returns, each once; and then for the
+// replicas without a report, with a nil text.
 func (s *Recorders) told(ask func(Reports) [][]byte, yield func(replica int, at watch.Process, text []byte)) {
 	s.mu.Lock()
 	heard := slices.Clone(s.heard)
@@ -44,18 +45,26 @@ func (s *Recorders) told(ask func(Reports) [][]byte, yield func(replica int, at 
 		here[f.Replica] = true
 	}
 	s.mu.Unlock()
+	size := 0
 	for _, reports := range heard {
-		for replica, report := range ask(reports) {
+		all := ask(reports)
+		size = max(size, len(all))
+		for replica, report := range all {
 			if report == nil || here[replica] {
 				continue
 			}
 			here[replica] = true
-			line, text, _ := bytes.Cut(report, []byte("\n"))
+			line, text, found := bytes.Cut(report, []byte("\n"))
 			var at watch.Process
-			if json.Unmarshal(line, &at) != nil {
+			if !found || json.Unmarshal(line, &at) != nil {
 				at, text = watch.Process{}, report
 			}
 			yield(replica, at, text)
+		}
+	}
+	for replica := range size {
+		if !here[replica] {
+			yield(replica, watch.Process{}, nil)
 		}
 	}
 }
@@ -63,11 +72,38 @@ func (s *Recorders) told(ask func(Reports) [][]byte, yield func(replica int, at 
 // Elsewhere prints what replicas of other processes have told of themselves.
 func (s *Recorders) Elsewhere(b *strings.Builder) {
 	s.told(Reports.Reports, func(replica int, _ watch.Process, text []byte) {
-		fmt.Fprintf(b, "replica %d, in another process, when it heard of the failure:\n", replica)
-		for line := range strings.Lines(string(text)) {
-			b.WriteString("  " + line)
+		if text != nil {
+			writeReport(b, replica, "when it heard of the failure", text)
 		}
 	})
+}
+
+// ask prints what replicas of other processes say of themselves now, and of those that do not answer in inquiryTime
+// what they have told after an abort, or that they are silent.
+func (s *Recorders) ask(b *strings.Builder) {
+	silent := map[int]bool{}
+	s.told(func(r Reports) [][]byte { return r.Inquire(inquiryTime) }, func(replica int, _ watch.Process, text []byte) {
+		if silent[replica] = text == nil; text != nil {
+			writeReport(b, replica, "which was asked", text)
+		}
+	})
+	s.told(Reports.Reports, func(replica int, _ watch.Process, text []byte) {
+		switch {
+		case !silent[replica]:
+		case text != nil:
+			writeReport(b, replica, "when it heard of the failure", text)
+		default:
+			fmt.Fprintf(b, "replica %d, in another process, is silent: it has left, or does not answer\n", replica)
+		}
+	})
+}
+
+// writeReport prints what a replica of another process has told.
+func writeReport(b *strings.Builder, replica int, when string, text []byte) {
+	fmt.Fprintf(b, "replica %d, in another process, %s:\n", replica, when)
+	for line := range strings.Lines(string(text)) {
+		b.WriteString("  " + line)
+	}
 }
 
 // Heard has the whereabouts go by what other processes have told after an abort, too. It waits for that, as the reports

@@ -20,6 +20,9 @@ type Recorders struct {
 	job    watch.Process // see Identify
 	failed func() *watch.Failure
 	atEnd  []func()
+	noQuit bool // see IgnoreQuit
+
+	quits bool // SIGQUIT prints the dump as long as one is open; process.mu guards it
 
 	phases sync.Map // the names of groups that make phases, by wire.PhaseGroup
 

@@ -73,12 +73,13 @@ func (s *Recorders) lookLater() {
 // other processes.
 func (s *Recorders) closed() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	w := &s.stalls
 	if s.open--; s.open > 0 {
+		s.mu.Unlock()
 		return
 	}
-	s.leave()
+	defer s.leave()()
+	defer s.mu.Unlock()
 	if w.timer != nil && w.timer.Stop() {
 		w.timer = nil
 	}

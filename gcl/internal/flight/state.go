@@ -43,8 +43,10 @@ func (s *Recorders) Job(calls int, limit time.Duration) watch.Job {
 	if limit <= 0 || !s.hears() {
 		return out
 	}
-	s.told(func(r Reports) [][]byte { return r.Inquire(limit) }, func(_ int, at watch.Process, _ []byte) {
-		out.Processes = append(out.Processes, at)
+	s.told(func(r Reports) [][]byte { return r.Inquire(limit) }, func(_ int, at watch.Process, text []byte) {
+		if text != nil {
+			out.Processes = append(out.Processes, at)
+		}
 	})
 	return out
 }

@@ -11,7 +11,7 @@ import (
 // Name is the short name of a call: "all-reduce #3". One within the replica has no number there.
 func Name(c transport.Call) string {
 	if c.Collective&WithinReplica != 0 {
-		return NameWithin(schedule.Collective(c.Collective &^ WithinReplica))
+		return KindName(c.Collective)
 	}
 	number, _ := PhaseOf(c.Seq)
 	if IsMessage(c.Collective) {
@@ -56,6 +56,14 @@ func CollectiveName(c uint8) string {
 		return messageNames[c-Message]
 	}
 	return schedule.Collective(c).String()
+}
+
+// KindName is the name of a call by its number, which is a collective's, or that of one within the replica.
+func KindName(c uint8) string {
+	if c&WithinReplica != 0 {
+		return NameWithin(schedule.Collective(c &^ WithinReplica))
+	}
+	return CollectiveName(c)
 }
 
 // WithArticle is a collective's name in a sentence: "an all-reduce".
