@@ -14,17 +14,19 @@ import (
 	"gogcl.dev/transport"
 )
 
-// event describes a call to a Trace.
-func (c *Comm) event(k *call, f *transport.Call) TraceCall {
+// event describes a call to a Trace. A TraceCall is large: it is written field by field where it lies, since to put it
+// together elsewhere and copy it in words stalls.
+func (c *Comm) event(e *TraceCall, k *call, f *transport.Call) {
+	*e = TraceCall{}
+	e.Name, e.Replica, e.Connection = c.label.Name, c.conn.Flight.Replica, c.conn.Flight.Connection
+	e.ConnectionID, e.Rank, e.Size = c.conn.number, c.group.Rank, len(c.group.Members)
+	e.Group, e.Seq, e.Collective = f.Group, f.Seq, schedule.Collective(f.Collective)
+	e.Operator, e.Root = k.operator, int(int32(f.Root))
+	e.DType, e.Elements = tensor.DType(f.DType&^wire.DTypeMarks), int(f.Count)
+	e.Transport, e.comm = c.group.link.Transport, c
 	if k.within != nil {
-		return k.within.event(c)
-	}
-	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection,
-		ConnectionID: c.conn.number, Rank: c.Rank(), Size: c.Size(),
-		Group: f.Group, Seq: f.Seq, Collective: schedule.Collective(f.Collective),
-		Operator: k.operator, Root: int(int32(f.Root)),
-		DType: tensor.DType(f.DType &^ wire.DTypeMarks), Elements: int(f.Count),
+		k.within.event(e)
+		return
 	}
 	if k.moves != 0 {
 		e.Collective, e.To, e.From, e.Root = schedule.Custom, rounds.None, rounds.None, 0
@@ -35,7 +37,7 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 		if k.moves != wire.Send && c.hasRank(k.from) {
 			e.From = c.group.Members[k.from]
 		}
-		return e
+		return
 	}
 	if f.Collective == wire.Barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true
@@ -45,27 +47,27 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 	case k.executes:
 		e.Elements, e.Bytes = k.srcLen, max(len(k.dst), len(k.src))
 	case k.batch != nil && (e.ByCounts || k.batch.several()):
-		k.batch.describe(&e)
+		k.batch.describe(e)
 	case e.ByCounts:
 		e.Elements = max(e.Elements, k.srcLen, k.dstLen)
 		e.Bytes = e.Elements * e.DType.Size()
 	default:
 		e.Bytes = e.Collective.Contract().Elements(e.Elements, e.Size) * e.DType.Size()
 	}
-	return e
 }
 
-// tell tells of a call that has its turn: a profile, an execution trace and its Trace.
-func (c *Comm) tell(ctx context.Context, k *call, f *transport.Call) {
+// tell tells of a call that has its turn, since when: a profile, an execution trace and its Trace.
+func (c *Comm) tell(ctx context.Context, k *call, f *transport.Call, began int64) {
 	c.follow(ctx, f)
 	if c.options.Trace == nil {
 		return
 	}
 	t := &c.conn.tracing
-	*t = tracing{trace: c.options.Trace, call: c.event(k, f)}
+	c.event(&t.call, k, f)
+	t.trace, t.call.began, t.open = c.options.Trace, began, false
 	c.conn.Listener = t
-	if f := t.trace.CollectiveStart; f != nil {
-		f(t.call)
+	if start := t.trace.CollectiveStart; start != nil {
+		start(t.call)
 	}
 }
 
@@ -126,7 +128,8 @@ func (c *Comm) turnedAway(k *call, f *transport.Call, cause error) error {
 	if t == nil {
 		return err
 	}
-	e := c.event(k, f)
+	var e TraceCall
+	c.event(&e, k, f)
 	if t.CollectiveStart != nil {
 		t.CollectiveStart(e)
 	}

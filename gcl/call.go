@@ -58,10 +58,11 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 		return c.turnedAway(k, &f, err)
 	}
 	defer c.leave()
-	c.conn.Flight.Begin(c.labelOf(k), &f, ticks.Now())
+	began := ticks.Now()
+	c.conn.Flight.Begin(c.labelOf(k), &f, began)
 	if c.options.Trace != nil || isFollowed() {
 		defer c.crashed()
-		c.tell(ctx, k, &f)
+		c.tell(ctx, k, &f, began)
 	}
 	j, err := c.prepare(ctx, k, &f)
 	switch {

@@ -92,6 +92,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 		l.first.mu.Unlock()
 	}
 	l.Carrier.Open(endpoint, all.Open(endpoint.Rank(), l.number))
+	l.Flight.FailsBy(l.failure)
 	l.ProverOf = l.prover
 	if e, ok := endpoint.(transport.Settler); ok {
 		e.AnswerBy(l.Flight.Made)

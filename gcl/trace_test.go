@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 )
@@ -413,6 +415,93 @@ func TestNamed(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestTraceCallElapsed: a call's time counts from its turn. One that never got its turn, or came with no event, has
+// none.
+func TestTraceCallElapsed(t *testing.T) {
+	var start, end, away time.Duration
+	pause := 2 * time.Millisecond
+	trace := &gcl.Trace{
+		CollectiveStart: func(c gcl.TraceCall) {
+			if start == 0 { // of the first call, which gets its turn
+				time.Sleep(pause)
+				start = c.Elapsed()
+			}
+		},
+		CollectiveEnd: func(c gcl.TraceCall, err error) {
+			if err != nil {
+				away = c.Elapsed()
+				return
+			}
+			time.Sleep(pause)
+			end = c.Elapsed()
+		},
+	}
+	began := time.Now()
+	failures(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+		c = withOptions(c, gcl.Options{Trace: trace})
+		if err := c.Barrier(ctx); err != nil {
+			return err
+		}
+		busy, free := make(chan struct{}), make(chan struct{})
+		w := c.Start(ctx, func(context.Context, *gcl.Comm) error { close(busy); <-free; return nil })
+		<-busy
+		done, cancel := context.WithTimeout(ctx, pause)
+		defer cancel()
+		err := c.Barrier(done)
+		close(free)
+		if err == nil {
+			t.Error("a barrier without a turn")
+		}
+		w.Wait()
+		return nil
+	})
+	const slack = 20 * time.Microsecond // of the clocks
+	if start < pause-slack || end < start+pause-slack || end > time.Since(began)+slack || away != 0 {
+		t.Errorf("%v at the start, %v at the end, %v without a turn", start, end, away)
+	}
+	if none := (&gcl.TraceCall{}).Elapsed(); none != 0 {
+		t.Errorf("%v of no event", none)
+	}
+}
+
+// TestTraceCallExplain: a call is explained as its Comm explains it, and what has no price is an error that says so.
+func TestTraceCallExplain(t *testing.T) {
+	var calls []gcl.TraceCall
+	var want gcl.Explanation
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		o := gcl.Options{Method: methods.ClockwiseRing}
+		if c.Rank() == 0 {
+			o.Trace = &gcl.Trace{CollectiveEnd: func(c gcl.TraceCall, _ error) { calls = append(calls, c) }}
+		}
+		c = withOptions(c, o)
+		var err error
+		if c.Rank() == 0 {
+			want, err = c.Explain(schedule.AllGather, 4*16, tensor.F32)
+		}
+		data, mixed := make([]float32, 8), c.Batch(schedule.AllGather, 0, 0)
+		gcl.Append(mixed, make([]float32, 16), data)
+		gcl.Append(mixed, make([]int8, 2), make([]int8, 1))
+		return errors.Join(err, gcl.AllGatherTo(ctx, c, make([]float32, 16), data), c.Barrier(ctx),
+			gcl.SendRecv(ctx, c, data, 1-c.Rank(), make([]float32, 8), 1-c.Rank()),
+			gcl.AllGatherVTo(ctx, c, make([]float32, 8), data[:8*c.Rank()], []int{0, 8}), mixed.Run(ctx))
+	})
+	if len(calls) != 5 || calls[0].Transport != "inproc" {
+		t.Fatalf("%d calls, the first over %q", len(calls), calls[0].Transport)
+	}
+	if got, err := calls[0].Explain(); err != nil || got.String() != want.String() {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	for i := range calls[1:] {
+		c := &calls[1+i]
+		if _, err := c.Explain(); err == nil || !strings.Contains(err.Error(), c.String()+" has no price: want") {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	if _, err := (&gcl.TraceCall{}).Explain(); err == nil || !strings.Contains(err.Error(), "with no event") {
+		t.Error(err)
+	}
 }
 
 func TestTraceTexts(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 
 // tracing is a connection's call in progress as its Trace sees it. It is used by whoever has the connection's turn.
 type tracing struct {
-	trace *Trace // nil: nobody wants to know
-	call  TraceCall
-	open  bool // a round has begun and not ended
+	trace *Trace    // nil: nobody wants to know
+	call  TraceCall // the last, while trace is nil
+	open  bool      // a round has begun and not ended
 	round int
 }
 
@@ -24,7 +24,7 @@ func (l *connection) endTrace(err error) {
 }
 
 // silence ends the telling.
-func (l *connection) silence() { l.tracing, l.Listener = tracing{}, nil }
+func (l *connection) silence() { l.tracing.trace, l.tracing.open, l.Listener = nil, false, nil }
 
 // Chosen implements flight.Listener.
 func (t *tracing) Chosen(r route.Route, rounds int, rings flight.Rings) {

@@ -25,15 +25,11 @@ type withinCall struct {
 	body       func(*ipu) error // the part of each IPU
 }
 
-// event describes the call to a Trace.
-func (k *withinCall) event(c *Comm) TraceCall {
-	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection,
-		ConnectionID: c.conn.number, IPUs: k.ipus,
-		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements,
-	}
+// event completes the description of the call for a Trace: it has no group.
+func (k *withinCall) event(e *TraceCall) {
+	e.Rank, e.Size, e.Group, e.Seq, e.Root, e.Transport = 0, 0, 0, 0, 0, ""
+	e.IPUs, e.Collective, e.Operator, e.DType, e.Elements = k.ipus, k.collective, k.operator, k.dtype, k.elements
 	e.Bytes = k.collective.Contract().Elements(k.elements, k.ipus) * k.dtype.Size()
-	return e
 }
 
 // within carries out a collective within the replica.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/gcl/metrics"
 	"gogcl.dev/internal/measure"
 	"gogcl.dev/methods"
 )
@@ -22,6 +23,7 @@ type bench struct {
 	status   *measure.Status
 	values   sharedValues
 	seen     []measurement // by replica 0
+	trace    *gcl.Trace    // nil: calls are not counted
 }
 
 // sharedValues are those of what is being measured, which the replicas of a process share. All are at the same
@@ -59,8 +61,12 @@ func (b *bench) wrong() int {
 // tests.
 func newBench(s *settings, out output, stderr io.Writer, tamper func(replica int, result []byte)) *bench {
 	status := measure.NewStatus(stderr)
-	return &bench{settings: s, origin: measure.NewOrigin(s.flags(), time.Now()), out: out, log: &complaints{to: status},
+	b := &bench{settings: s, origin: measure.NewOrigin(s.flags(), time.Now()), out: out, log: &complaints{to: status},
 		status: status, values: sharedValues{tamper: tamper}}
+	if s.metrics {
+		b.trace = metrics.New(nil).Trace()
+	}
+	return b
 }
 
 // replica measures everything at one replica.
@@ -89,7 +95,8 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 	var kind measure.Kind // of the values in the buffers
 	measuredAny := false
 	for k := range s.series() {
-		measured, err := c.With(gcl.Options{Method: k.method, Implementation: k.by, Reproducible: s.reproducible})
+		measured, err := c.With(gcl.Options{Method: k.method, Implementation: k.by, Reproducible: s.reproducible,
+			Trace: b.trace})
 		if err != nil {
 			return err
 		}

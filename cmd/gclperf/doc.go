@@ -42,6 +42,9 @@
 // Heap allocations are counted around eighths of the timed calls; allocs is the median of these, for a call, summed up
 // over all replicas.
 //
+// With -metrics calls are counted by package gcl/metrics while they are measured: with it and without it by turns, the
+// difference is what counting costs.
+//
 // Processors are counted in the same parts, by the system, for all replicas together: those that wait for a message and
 // look for it count, and those that sleep do not. With -cpu the table has their time, cpu, in place of busbw. Fields of
 // -json and -csv have it as cpu_us, -1 where the system does not say.

@@ -18,7 +18,7 @@ type raw struct {
 	n, iters, warm, check                                int
 	time                                                 time.Duration
 	reproducible, sync, dirty, batch, json, csv, verbose bool
-	cpu                                                  bool
+	cpu, metrics                                         bool
 }
 
 // flags declares the flags.
@@ -43,6 +43,7 @@ func flags(r *raw) *flag.FlagSet {
 		"calls back to back")
 	f.BoolVar(&r.dirty, "dirty", false, "also time calls before each of which every replica has rewritten its input: each "+
 		"by itself after a barrier, without the rewriting")
+	f.BoolVar(&r.metrics, "metrics", false, "calls are counted by a metrics.Metrics, whose cost is in the times")
 	f.BoolVar(&r.cpu, "cpu", false, "print the processor time of a call, by all replicas, in place of busbw")
 	f.BoolVar(&r.verbose, "v", false, "below each row of the table print p90, p99 and allocations")
 	f.BoolVar(&r.json, "json", false, "print an array of JSON objects")

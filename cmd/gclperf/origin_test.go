@@ -11,8 +11,8 @@ import (
 // TestOrigin: what no field of a measurement has is in the flags and the options that stand beside it.
 func TestOrigin(t *testing.T) {
 	t.Setenv("GCL_OPTIONS", "{\"method\":\n \"auto\"}")
-	s := &settings{time: 20 * time.Millisecond, warm: 5, tries: 2, sync: true, reproducible: true}
-	const want = `-time 20ms -w 5 -c 2 -sync -reproducible GCL_OPTIONS={"method": "auto"}`
+	s := &settings{time: 20 * time.Millisecond, warm: 5, tries: 2, sync: true, metrics: true, reproducible: true}
+	const want = `-time 20ms -w 5 -c 2 -sync -metrics -reproducible GCL_OPTIONS={"method": "auto"}`
 	if got := measure.NewOrigin(s.flags(), time.Now()); got.Settings != want {
 		t.Errorf("%+v", got)
 	}

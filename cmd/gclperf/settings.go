@@ -30,6 +30,8 @@ type settings struct {
 	dirty bool // also calls before each of which every replica rewrites its input
 	batch bool // calls are made by a gcl.Batch
 
+	metrics bool // calls are counted
+
 	format  format
 	verbose bool // the table has percentiles and allocations
 	cpu     bool // the table has processor times
@@ -56,8 +58,8 @@ func (r *raw) settings(given measure.Given, job int) (*settings, error) {
 		return nil, err
 	}
 	s := &settings{Settings: common, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
-		dirty: r.dirty, batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, cpu: r.cpu, svg: r.svg,
-		out: r.out}
+		dirty: r.dirty, batch: r.batch, metrics: r.metrics, warm: -1, tries: r.check, verbose: r.verbose, cpu: r.cpu,
+		svg: r.svg, out: r.out}
 	if s.places, err = measure.ParsePlaces(r.place); err != nil {
 		return nil, err
 	}
@@ -128,7 +130,10 @@ func (s *settings) flags() string {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"-sync", s.sync}, {"-dirty", s.dirty}, {"-batch", s.batch}, {"-reproducible", s.reproducible}} {
+	}{
+		{"-sync", s.sync}, {"-dirty", s.dirty}, {"-batch", s.batch}, {"-metrics", s.metrics},
+		{"-reproducible", s.reproducible},
+	} {
 		if f.set {
 			out += " " + f.name
 		}

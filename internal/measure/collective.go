@@ -86,17 +86,8 @@ func (c Collective) lengths(count, n int) (input, result int) {
 	return contract.Input.Elements(whole, n), contract.Output.Elements(whole, n)
 }
 
-// BusFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have,
-// whatever the number of replicas. https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
-func (c Collective) BusFactor(n int) float64 {
-	switch {
-	case c.PerReplica():
-		return float64(n-1) / float64(n)
-	case c.Rooted():
-		return 1
-	}
-	return 2 * float64(n-1) / float64(n)
-}
+// BusFactor is nccl-tests' factor: see schedule.Contract.
+func (c Collective) BusFactor(n int) float64 { return c.Contract().BusFactor(n) }
 
 // Place says whether a result lies apart from the input.
 type Place uint8

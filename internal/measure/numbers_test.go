@@ -16,6 +16,7 @@ func TestBusFactor(t *testing.T) {
 		{schedule.AllReduce, 1, 0}, {schedule.AllReduce, 2, 1}, {schedule.AllReduce, 8, 1.75},
 		{schedule.ReduceScatter, 2, .5}, {schedule.ReduceScatter, 8, .875}, {schedule.AllGather, 4, .75}, {schedule.AllToAll, 4, .75},
 		{schedule.Broadcast, 1, 1}, {schedule.Broadcast, 8, 1}, {schedule.Reduce, 1, 1}, {schedule.Reduce, 8, 1}, {schedule.Gather, 4, .75}, {schedule.Scatter, 4, .75},
+		{schedule.Custom, 4, 0}, {schedule.AllReduce, 0, 0},
 	} {
 		if got := Collective(c.collective).BusFactor(c.n); got != c.want {
 			t.Errorf("%v over %d: %v, want %v", c.collective, c.n, got, c.want)

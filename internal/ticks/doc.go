@@ -6,7 +6,10 @@
 // have gone by since the program began, and how much time.
 package ticks
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // epoch is a moment by both clocks.
 var epoch = now()
@@ -39,14 +42,36 @@ type Scale struct {
 // it waits for one. Where time is not the processor's, as in a bubble of testing/synctest, a tick counts as a
 // nanosecond.
 func NewScale() Scale {
+	s, _ := measure()
+	return s
+}
+
+// measure makes a Scale, and reports whether a tick was measured and not just taken for a nanosecond.
+func measure() (s Scale, measured bool) {
 	for range 2 {
 		m := now()
 		if elapsed := m.time.Sub(epoch.time); elapsed >= time.Millisecond && m.ticks > epoch.ticks {
-			return Scale{float64(elapsed) / float64(m.ticks-epoch.ticks)}
+			return Scale{float64(elapsed) / float64(m.ticks-epoch.ticks)}, true
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return Scale{1}
+	return Scale{1}, false
+}
+
+// known is the Scale of Since; nil: nobody has measured a tick for it yet.
+var known atomic.Pointer[Scale]
+
+// Since is the time since a reading of Now. The first call makes a Scale, as NewScale does. All others take that one,
+// so they cost little more than Now.
+func Since(from int64) time.Duration {
+	s := known.Load()
+	if s == nil {
+		made, measured := measure()
+		if s = &made; measured {
+			known.Store(s)
+		}
+	}
+	return s.Between(from, Now())
 }
 
 // Between is the time from one reading of Now to another.

@@ -24,6 +24,10 @@ func TestBetween(t *testing.T) {
 		if d := s.Between(from, to); d < least-slack || d > most+slack {
 			t.Fatalf("%v by ticks, want %v to %v", d, least, most)
 		}
+		since := Since(from)
+		if longest := time.Since(outer); since < least-slack || since > longest+slack {
+			t.Fatalf("%v since, want %v to %v", since, least, longest)
+		}
 		if s.Between(to, from) != -s.Between(from, to) {
 			t.Fatal("time goes back by another amount")
 		}
@@ -63,4 +67,17 @@ func TestScaleInBubble(t *testing.T) {
 			t.Errorf("%v", s)
 		}
 	})
+}
+
+// In a bubble Since must not keep for all others what is no measurement.
+func TestSinceInBubble(t *testing.T) {
+	known.Store(nil)
+	synctest.Test(t, func(t *testing.T) {
+		if from := Now(); Since(from) < 0 {
+			t.Error("time goes back")
+		}
+	})
+	if s := known.Load(); s != nil {
+		t.Errorf("%v is kept", *s)
+	}
 }

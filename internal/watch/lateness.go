@@ -14,6 +14,7 @@ type Late struct {
 	Last    int           `json:"last"`   // calls
 	Of      int           `json:"of"`     // calls that are known of all members
 	Median  time.Duration `json:"median"` // of those of Last
+	Total   time.Duration `json:"total"`  // of the same
 }
 
 func (l Late) String() string {
@@ -60,6 +61,9 @@ func Lateness(all []Process) []Late {
 		if l.Last > 0 {
 			slices.Sort(late[replica])
 			l.Median = late[replica][l.Last/2]
+			for _, by := range late[replica] {
+				l.Total += by
+			}
 		}
 		out = append(out, l)
 	}

@@ -98,7 +98,8 @@ func TestLatenessOfFew(t *testing.T) {
 		processes([]string{"a", "a", "a"}, make([]time.Duration, 3), 20*timesRoom/10)
 	all[2].Replicas = short[2].Replicas
 	known := Lateness(all)[2]
-	if known.Of == 0 || known.Of == 100 || known.Last != known.Of || known.Median != time.Millisecond {
+	if known.Of == 0 || known.Of == 100 || known.Last != known.Of || known.Median != time.Millisecond ||
+		known.Total != time.Duration(known.Of)*time.Millisecond {
 		t.Errorf("%v", known)
 	}
 	if got := Lateness(nil); len(got) != 0 {

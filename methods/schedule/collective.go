@@ -158,6 +158,21 @@ func (c Contract) source(rank, root, chunk, perRank int) (from, number int) {
 	return root, chunk
 }
 
+// BusFactor is the factor of nccl-tests for n ranks: the bytes of the larger of a rank's two buffers times it, by the
+// time, is the bus bandwidth, which the slowest link must have whatever the number of ranks. It is 0 where nothing says
+// how much moves: of Custom, and for n < 1. https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+func (c Contract) BusFactor(n int) float64 {
+	switch {
+	case n < 1 || c.Output == Listed:
+		return 0
+	case c.PerRank():
+		return float64(n-1) / float64(n)
+	case c.Rooted():
+		return 1
+	}
+	return 2 * float64(n-1) / float64(n)
+}
+
 // Elements is the number of elements in the larger buffer, given that of an Input, over so many ranks. A product that
 // an int does not hold is the caller's to refuse before.
 func (c Contract) Elements(input, ranks int) int {

@@ -47,6 +47,7 @@ type Recorder struct {
 	mu     sync.Mutex // guards what follows, and reading
 	aside  []*Waiting // calls that wait for their turn, and the last that failed to get it
 	closed bool
+	err    func() error // of FailsBy; nil: of no lane, or of a closed one
 }
 
 // Waiting is a call that has not had its turn.
@@ -253,11 +254,29 @@ func (f *Recorder) IsClosed() bool {
 	return f.closed
 }
 
+// FailsBy is told what says why calls of the lane would fail, nil if they would not.
+func (f *Recorder) FailsBy(err func() error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// failure is why calls of the lane would fail, nil if they would not or the lane is closed.
+func (f *Recorder) failure() error {
+	f.mu.Lock()
+	err := f.err
+	f.mu.Unlock()
+	if err == nil {
+		return nil
+	}
+	return err() // which may read recorders
+}
+
 // Close notes that the lane is no more. What it recorded stays.
 func (f *Recorder) Close() {
 	f.mu.Lock()
 	before := f.closed
-	f.closed = true
+	f.closed, f.err = true, nil
 	f.mu.Unlock()
 	if f.all != nil && !before {
 		f.all.closed()

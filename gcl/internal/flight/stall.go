@@ -141,30 +141,74 @@ func (s *Recorders) sayStalls(w *Whereabouts, found []*Recorder) {
 	}
 }
 
-// findStalls returns a recorder of each call of which it is time to say that it waits.
-func (s *Recorders) findStalls() (found []*Recorder) {
-	w := s.Look()
-	seen := map[stalled]time.Duration{}
+// inProgress is a call in progress, and a recorder that has it: that of the lowest replica speaks for all.
+type inProgress struct {
+	stalled
+	recorder *Recorder
+	waited   time.Duration // there
+}
+
+// inProgress lists the calls in progress.
+func (s *Recorders) inProgress(w *Whereabouts) (all []inProgress) {
+	seen := map[stalled]bool{}
 	for _, f := range s.list() {
 		r, ok := f.last()
 		if !ok || r.state != running {
 			continue
 		}
-		key := stalled{f.lane, r.label.Group, r.seq}
-		if _, ok := seen[key]; ok {
-			continue // that of a lower replica speaks for all
+		call := inProgress{stalled{f.lane, r.label.Group, r.seq}, f, w.scale.Between(r.began, w.now)}
+		if !seen[call.stalled] {
+			all, seen[call.stalled] = append(all, call), true
 		}
-		next := max(s.stalls.noted[key], s.stalls.after)
-		if waited := w.scale.Between(r.began, w.now); waited >= next {
-			found = append(found, f)
-			for next <= waited {
+	}
+	return all
+}
+
+// findStalls returns a recorder of each call of which it is time to say that it waits.
+func (s *Recorders) findStalls() (found []*Recorder) {
+	seen := map[stalled]time.Duration{}
+	for _, call := range s.inProgress(s.Look()) {
+		next := max(s.stalls.noted[call.stalled], s.stalls.after)
+		if call.waited >= next {
+			found = append(found, call.recorder)
+			for next <= call.waited {
 				next *= 2
 			}
 		}
-		seen[key] = next
+		seen[call.stalled] = next
 	}
 	s.stalls.noted = seen
 	return found
+}
+
+// Stalls are the calls that have waited for longer than the time of Watch; none without one. It asks no other process.
+func (s *Recorders) Stalls() (all []Stall) {
+	s.mu.Lock()
+	after := s.stalls.after
+	s.mu.Unlock()
+	if after <= 0 {
+		return nil
+	}
+	w := s.Look()
+	for _, call := range s.inProgress(w) {
+		if call.waited < after {
+			continue
+		}
+		if stall, ok := w.stall(call.recorder); ok {
+			all = append(all, stall)
+		}
+	}
+	return all
+}
+
+// Failure is why calls on a connection that is not closed would fail; nil if they would not.
+func (s *Recorders) Failure() error {
+	for _, f := range s.list() {
+		if err := f.failure(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stall is what is to be said of the call in progress of a recorder. It is over, perhaps: then there is nothing.

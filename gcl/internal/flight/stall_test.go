@@ -1,11 +1,16 @@
 package flight
 
 import (
+	"errors"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 	"weak"
 
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/ticks"
 	"gogcl.dev/transport"
 )
 
@@ -51,5 +56,58 @@ func TestOpen(t *testing.T) {
 	}
 	if s.Open(0, 1); !listed(s) {
 		t.Error("not listed when there is one again")
+	}
+}
+
+// TestStalls: calls that wait for longer than the time of Watch are listed until they are over, each once.
+func TestStalls(t *testing.T) {
+	s := New(func(transport.Call) string { return "" })
+	members := []int{0, 1, 2}
+	group := wire.GroupID(members, 0)
+	var all []*Recorder
+	for m := range members {
+		f := s.Open(m, 0)
+		defer f.Close()
+		all = append(all, f)
+		if m < 2 {
+			f.Begin(&Label{Members: members, Rank: m, Group: group}, &transport.Call{Group: group, Seq: 1}, ticks.Now())
+		}
+	}
+	if got := s.Stalls(); got != nil {
+		t.Errorf("without a time: %v", got)
+	}
+	s.Watch(time.Hour, func(Stall) {})
+	if got := s.Stalls(); got != nil {
+		t.Errorf("before the time: %v", got)
+	}
+	s.stalls.after = 1 // it has waited for longer
+	time.Sleep(time.Millisecond)
+	got := s.Stalls()
+	if len(got) != 1 || !slices.Equal(got[0].Replicas, []int{0, 1}) || got[0].Waited <= 0 ||
+		!strings.Contains(got[0].Why, "waiting for replica 2") {
+		t.Errorf("%+v", got)
+	}
+	for _, f := range all[:2] {
+		f.End(false)
+	}
+	if got := s.Stalls(); got != nil {
+		t.Errorf("after the call: %v", got)
+	}
+}
+
+// TestFailure: why a connection fails is known until it is closed.
+func TestFailure(t *testing.T) {
+	s, reason := New(func(transport.Call) string { return "" }), errors.New("the reason")
+	s.Open(0, 0)
+	f := s.Open(1, 0)
+	if err := s.Failure(); err != nil {
+		t.Error(err)
+	}
+	f.FailsBy(func() error { return reason })
+	if err := s.Failure(); err != reason {
+		t.Errorf("%v, want the reason", err)
+	}
+	if f.Close(); s.Failure() != nil {
+		t.Error("a closed connection fails")
 	}
 }

@@ -3,6 +3,7 @@ package flight
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,13 @@ const timesRoom = 16 << 10
 
 // State is what this process says of the communicator, with so many of the last calls of each connection.
 func (s *Recorders) State(calls int) watch.Process { return s.state(s.Look(), calls, timesRoom) }
+
+// Has reports whether a replica is in this process.
+func (s *Recorders) Has(replica int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.all, func(f *Recorder) bool { return f.Replica == replica })
+}
 
 // Job is what this process and the others say of the communicator, which are asked and waited for so long at most; 0:
 // they are not asked.
