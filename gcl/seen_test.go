@@ -60,8 +60,8 @@ func TestStraggler(t *testing.T) {
 }
 
 // TestStragglers is the same as programs are: of 1,000 calls one replica sleeps 2 ms in every other one. In 95 of 100
-// runs it is the first who is named, and where nobody sleeps nobody is named. Its outcome hangs on what else the machine
-// does, so it only runs with -full.
+// runs it is the first who is named, and where nobody sleeps nobody is named. Its outcome hangs on what else the
+// machine does, so it only runs with -full.
 func TestStragglers(t *testing.T) {
 	if !*full {
 		t.Skip("runs with -full, on a machine that does nothing else")

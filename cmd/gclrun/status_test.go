@@ -55,7 +55,8 @@ func asks(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestStatus(t *testing.T) {
 	answering(t)
-	if code, stdout, stderr := asks(t, "status"); code != 1 || stdout != "" || !strings.Contains(stderr, "no job of this user") {
+	if code, stdout, stderr := asks(t, "status"); code != 1 || stdout != "" ||
+		!strings.Contains(stderr, "no job of this user") {
 		t.Error(code, stdout, stderr)
 	}
 	if code, stdout, _ := asks(t, "status", "-json"); code != 0 || stdout != "[]\n" {
@@ -127,8 +128,11 @@ func TestExplain(t *testing.T) {
 		t.Error(code, stdout, stderr)
 	}
 	empty := t.TempDir()
-	for _, c := range []struct{ dir, want string }{{empty, "has no file of a process"}, {empty + "/none", "no such file"}} {
-		if code, stdout, stderr := asks(t, "explain", c.dir); code != 1 || stdout != "" || !strings.Contains(stderr, c.want) {
+	for _, c := range []struct{ dir, want string }{
+		{empty, "has no file of a process"}, {empty + "/none", "no such file"},
+	} {
+		if code, stdout, stderr := asks(t, "explain", c.dir); code != 1 || stdout != "" ||
+			!strings.Contains(stderr, c.want) {
 			t.Error(code, stdout, stderr)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { jobtest.Main(m, main) }
 
-// troubled starts a job of 8 that goes wrong. Its state can be asked for in the directory of Ask, its files are in files.
+// troubled starts a job of 8 that goes wrong. Its sockets are in one directory, and its files in another.
 func troubled(t *testing.T, args ...string) (job *jobtest.Job, sockets, files string) {
 	if runtime.GOOS != "linux" {
 		t.Skip("jobs are harmed by means of Linux")

@@ -64,7 +64,7 @@ func summary(t *testing.T, dir string) string {
 	return strings.Join(out, "; ")
 }
 
-// TestAsk: all replicas are heard that answer, and those of other hosts from one that does. Several jobs are told apart.
+// TestAsk: all replicas are heard that answer, and those of other hosts from one that does. Jobs are told apart.
 func TestAsk(t *testing.T) {
 	dir := room(t)
 	if got := summary(t, dir); got != "" {
@@ -177,7 +177,8 @@ func TestDir(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Answer(strings.Repeat("long/", 50), "j", 0, nil); err == nil || !strings.Contains(err.Error(), "path") {
+	_, err := Answer(strings.Repeat("long/", 50), "j", 0, nil)
+	if err == nil || !strings.Contains(err.Error(), "path") {
 		t.Error(err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestFiles: what is written is read again, the newest of a replica. What is cut, foreign or of another job is named, and
-// left out.
+// TestFiles: what is written is read again, the newest of a replica. What is cut, foreign or of another job is named,
+// and left out.
 func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	write := func(job string, replica, pid int, when int64) string {
