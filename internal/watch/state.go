@@ -258,6 +258,9 @@ func (p *Process) Shorten(step int) bool {
 		return true
 	case 1:
 		p.Stack = p.Stack[:min(len(p.Stack), 1)]
+		if f := p.Failure; f != nil && len(f.Error) > shortError {
+			p.Failure = &Failure{f.Error[:shortError] + "...", f.Replica, f.Kind}
+		}
 		return true
 	case 2:
 		for i := range p.Replicas {
@@ -282,9 +285,6 @@ func (p *Process) Shorten(step int) bool {
 		return true
 	case 4:
 		p.Stack = nil
-		if f := p.Failure; f != nil && len(f.Error) > shortError {
-			p.Failure = &Failure{f.Error[:shortError] + "...", f.Replica, f.Kind}
-		}
 		return true
 	}
 	for i := len(p.Replicas) - 1; i >= 0; i-- {

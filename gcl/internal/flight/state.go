@@ -191,7 +191,7 @@ func (s *Recorders) Report(limit int) []byte {
 	if limit >= transport.MaxReply {
 		state.Stack = watch.Stack()
 	}
-	line := fit(state, limit/2)
+	line := fit(&state, limit/2)
 	text := s.Now()
 	if room := min(limit-len(line), maxText); len(text) > room {
 		text = text[:strings.LastIndexByte(text[:max(room, 0)], '\n')+1]
@@ -201,7 +201,7 @@ func (s *Recorders) Report(limit int) []byte {
 		for i := range state.Replicas {
 			state.Replicas[i].Times = w.ofReplica(state.Replicas[i].Replica, room/len(state.Replicas)*3/4).Times
 		}
-		line = fit(state, limit-len(text))
+		line = fit(&state, limit-len(text))
 	}
 	return append(line, text...)
 }
@@ -212,8 +212,8 @@ const (
 	timesKey = 16
 )
 
-// fit is a line with a state in at most so many bytes, from which it takes what does not fit.
-func fit(p watch.Process, limit int) []byte {
+// fit is a line with a state in at most so many bytes. It takes from the state what does not fit.
+func fit(p *watch.Process, limit int) []byte {
 	for step := 0; ; step++ {
 		line, err := json.Marshal(p)
 		if err != nil { // there is nothing in it that cannot be marshalled
