@@ -33,7 +33,7 @@ func TestLate(t *testing.T) {
 			}
 			last := s.value("gcl_recent_calls_last", `replica="1"`)
 			if waited := s.value("gcl_recent_calls_waited_seconds", `replica="1"`); last < calls/2 ||
-				waited < (calls / 2 * time.Millisecond).Seconds() {
+				waited < (calls/2*time.Millisecond).Seconds() {
 				t.Errorf("replica 1 was last in %v calls, waited for %v s", last, waited)
 			}
 		}
