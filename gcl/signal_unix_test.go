@@ -339,6 +339,10 @@ func TestDumpOnSignalOfProcesses(t *testing.T) {
 	v.dumps(1, "gcl: SIGUSR1: communicator 1 of 1, other processes\nreplica 1, in another process, which was asked:\n"+
 		"  gcl: flight recorder; times are relative to now\n  replica 1, connection 0: 1 collective\n")
 	other.gets(syscall.SIGSTOP)
+	var state syscall.WaitStatus // the signal may take its time
+	if _, err := syscall.Wait4(other.cmd.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil || !state.Stopped() {
+		t.Fatalf("the other is not stopped: %v, %v", state, err)
+	}
 	v.gets(syscall.SIGUSR1)
 	v.dumps(1, "gcl: SIGUSR1: communicator 1 of 1, other processes\n"+
 		"replica 1, in another process, is silent: it has left, or does not answer\n")
