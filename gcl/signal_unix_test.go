@@ -38,13 +38,14 @@ func init() { asReplica = append(asReplica, beSignalled) }
 // signalledDoes are the programs that get signals. They say how far they are on standard output, and go on with each
 // line of standard input.
 var signalledDoes = map[string]func(signalled){
-	"hang":   func(signalled) { hang(listens) },
-	"closed": func(signalled) { hang(listens); say("closed"); proceed() },
+	"hang":        func(signalled) { hang(listens) },
+	"closed":      func(signalled) { hang(listens); silence(); say("closed"); proceed() },
+	"just closed": func(signalled) { hang(listens); say("closed"); proceed() },
 	"ignore": func(signalled) {
 		signal.Ignore(syscall.SIGQUIT)
-		hang(unheard)
+		hang(atOnce)
 	},
-	"handle": func(signalled) { countQuits(); hang(listens); hang(unheard) },
+	"handle": func(signalled) { countQuits(); hang(listens); silence(); hang(atOnce) },
 	"keep":   func(signalled) { countQuits(); hang(atOnce, gcl.WithDumpOnQuit(false)) },
 	"user": func(signalled) {
 		first, second := gcl.DumpOnSignal(), gcl.DumpOnSignal()
@@ -82,7 +83,6 @@ var (
 	input   = bufio.NewReader(os.Stdin)
 	proceed = func() { _, _ = input.ReadString('\n') } // or the test has ended
 	atOnce  = func() bool { return true }
-	unheard = func() bool { time.Sleep(200 * time.Millisecond); return true } // when gcl would listen, if it did
 )
 
 func beSignalled() (was bool) {
@@ -132,6 +132,13 @@ func listeners() int {
 }
 
 func listens() bool { return listeners() > 0 }
+
+// silence waits until none listens.
+func silence() {
+	for listens() {
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // countQuits says which SIGQUIT has come.
 func countQuits() {
@@ -266,6 +273,7 @@ func TestQuitOtherwise(t *testing.T) {
 		dumps int
 	}{
 		{"closed", func(v *victim) { v.proceeds(); v.reads("closed"); v.gets(quit) }, "exit status 2", 0},
+		{"just closed", func(v *victim) { v.proceeds(); v.reads("closed"); v.gets(quit) }, "exit status 2", 0},
 		{"ignore", func(v *victim) { v.gets(quit); v.proceeds() }, "exit status 0", 0},
 		{"keep", func(v *victim) {
 			for n := range 2 {

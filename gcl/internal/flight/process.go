@@ -2,7 +2,6 @@ package flight
 
 import (
 	"iter"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ var process struct {
 	mu  sync.Mutex // guards what follows
 	all []weak.Pointer[Recorders]
 
-	later   *time.Timer // for quit, since the first of all came that has quits; nil: none has come since
+	later   *time.Timer // of the next lookAfterQuit, while quit is not nil
 	quit    *listener   // of SIGQUIT; nil: there is none
 	handled bool        // the process has outlived a SIGQUIT: the program handles it itself
 
@@ -43,68 +42,40 @@ func (s *Recorders) enter() {
 	defer process.mu.Unlock()
 	process.all = slices.DeleteFunc(process.all, func(p weak.Pointer[Recorders]) bool { return p.Value() == nil })
 	process.all = append(process.all, weak.Make(s))
-	s.quits = quitSignal != nil && !s.noQuit && !inBubble()
-	switch {
-	case !s.quits:
-	case process.quit != nil:
-		s.leaveWhenDropped()
-	case process.later == nil:
-		process.later = time.AfterFunc(quitDelay, quitLater)
+	if s.quits = quitSignal != nil && !s.noQuit && !inBubble(); s.quits && process.quit == nil {
+		if process.quit = listenToQuit(); process.quit != nil {
+			process.later = time.AfterFunc(quitLook, lookAfterQuit)
+		}
 	}
 }
 
-// leave returns a function that waits for a dump of SIGQUIT that goes on. The caller holds s.mu, and calls it without.
-func (s *Recorders) leave() (wait func()) {
+func (s *Recorders) leave() {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	own := weak.Make(s)
 	process.all = slices.DeleteFunc(process.all, func(p weak.Pointer[Recorders]) bool { return p == own })
-	return leaveQuit().wait
+	if s.quits && process.quit != nil {
+		process.later.Reset(quitStays)
+	}
 }
 
-// quitDelay is how long a communicator must have been open for SIGQUIT to print the dump: to listen and to stop it
-// takes 0.15 ms, five times as long as to open a communicator and to close it.
-const quitDelay = 100 * time.Millisecond
+// quitStays is how long SIGQUIT is listened to after a communicator was closed, unless one is open: to listen and to
+// stop it takes 0.15 ms, five times as long as to open a communicator and to close it.
+const quitStays = 100 * time.Millisecond
 
-// quitLater begins to listen to SIGQUIT.
-func quitLater() {
+// quitLook is how often communicators are looked for that nobody has closed, and nobody has any more.
+const quitLook = time.Second
+
+// lookAfterQuit ends the listening to SIGQUIT if nobody is left who asks for it.
+func lookAfterQuit() {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if process.quit != nil || process.later == nil {
-		return
-	}
-	process.quit = listenToQuit()
 	for _, p := range process.all {
 		if s := p.Value(); s != nil && s.quits {
-			s.leaveWhenDropped()
+			process.later.Reset(quitLook)
+			return
 		}
 	}
-	leaveQuit()
-}
-
-// leaveWhenDropped has leaveQuit called when nobody has the recorders any more.
-func (s *Recorders) leaveWhenDropped() {
-	runtime.AddCleanup(s, func(struct{}) {
-		process.mu.Lock()
-		defer process.mu.Unlock()
-		leaveQuit()
-	}, struct{}{})
-}
-
-// leaveQuit ends the listening to SIGQUIT if nobody is left who asks for it, and returns the listener that was, or nil.
-// The caller holds process.mu.
-func leaveQuit() *listener {
-	for _, p := range process.all {
-		if s := p.Value(); s != nil && s.quits {
-			return nil
-		}
-	}
-	if process.later == nil {
-		return nil
-	}
-	process.later.Stop()
-	l := process.quit
-	process.later, process.quit = nil, nil
-	l.stop()
-	return l
+	process.quit.stop() // nil: two looks have met
+	process.quit = nil
 }

@@ -66,7 +66,9 @@ func listenToQuit() *listener {
 	}
 	return listen(quitSignal, func(l *listener) {
 		signal.Stop(l.signals) // another SIGQUIT does not wait for the dump
-		dump(os.Stderr, "SIGQUIT")
+		if len(slices.Collect(Open())) > 0 {
+			dump(os.Stderr, "SIGQUIT")
+		}
 		process.mu.Lock()
 		process.handled = true // if the process goes on
 		process.mu.Unlock()

@@ -73,13 +73,12 @@ func (s *Recorders) lookLater() {
 // other processes.
 func (s *Recorders) closed() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	w := &s.stalls
 	if s.open--; s.open > 0 {
-		s.mu.Unlock()
 		return
 	}
-	defer s.leave()()
-	defer s.mu.Unlock()
+	s.leave()
 	if w.timer != nil && w.timer.Stop() {
 		w.timer = nil
 	}
