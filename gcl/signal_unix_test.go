@@ -39,13 +39,13 @@ func init() { asReplica = append(asReplica, beSignalled) }
 // line of standard input.
 var signalledDoes = map[string]func(signalled){
 	"hang":        func(signalled) { hang(listens) },
-	"closed":      func(signalled) { hang(listens); silence(); say("closed"); proceed() },
+	"closed":      func(signalled) { hang(listens); untilNoneListens(); say("closed"); proceed() },
 	"just closed": func(signalled) { hang(listens); say("closed"); proceed() },
 	"ignore": func(signalled) {
 		signal.Ignore(syscall.SIGQUIT)
 		hang(atOnce)
 	},
-	"handle": func(signalled) { countQuits(); hang(listens); silence(); hang(atOnce) },
+	"handle": func(signalled) { countQuits(); hang(listens); untilNoneListens(); hang(atOnce) },
 	"keep":   func(signalled) { countQuits(); hang(atOnce, gcl.WithDumpOnQuit(false)) },
 	"user": func(signalled) {
 		first, second := gcl.DumpOnSignal(), gcl.DumpOnSignal()
@@ -133,8 +133,8 @@ func listeners() int {
 
 func listens() bool { return listeners() > 0 }
 
-// silence waits until none listens.
-func silence() {
+// untilNoneListens waits.
+func untilNoneListens() {
 	for listens() {
 		time.Sleep(time.Millisecond)
 	}
