@@ -21,7 +21,8 @@ func DumpOnSignal() (stop func()) { return sync.OnceFunc(flight.DumpOnUserSignal
 
 // WithDumpOnQuit says whether SIGQUIT prints the dump of DumpOnSignal while this communicator is open. Without the
 // option it does, on systems that have the signal. After the dump the process ends as without gcl: with the stacks of
-// its goroutines and exit code 2. A second SIGQUIT does not wait for the dump, and SIGABRT has the stacks alone at once.
+// its goroutines and exit code 2. A second SIGQUIT does not wait for the dump, and SIGABRT has the stacks alone at
+// once.
 //
 // A program that ignores SIGQUIT by signal.Ignore goes on ignoring it. Package os/signal does not say whether a program
 // listens to SIGQUIT itself. One that does gets the first SIGQUIT twice, the second time after the dump, and later ones

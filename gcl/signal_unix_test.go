@@ -43,9 +43,9 @@ var signalledDoes = map[string]func(signalled){
 	"just closed": func(signalled) { hang(listens); say("closed"); proceed() },
 	"ignore": func(signalled) {
 		signal.Ignore(syscall.SIGQUIT)
-		hang(atOnce)
+		hang(saysCount)
 	},
-	"handle": func(signalled) { countQuits(); hang(listens); untilNoneListens(); hang(atOnce) },
+	"handle": func(signalled) { countQuits(); hang(listens); untilNoneListens(); hang(saysCount) },
 	"keep":   func(signalled) { countQuits(); hang(atOnce, gcl.WithDumpOnQuit(false)) },
 	"user": func(signalled) {
 		first, second := gcl.DumpOnSignal(), gcl.DumpOnSignal()
@@ -79,10 +79,11 @@ var signalledDoes = map[string]func(signalled){
 }
 
 var (
-	say     = func(text string) { fmt.Println(text) }
-	input   = bufio.NewReader(os.Stdin)
-	proceed = func() { _, _ = input.ReadString('\n') } // or the test has ended
-	atOnce  = func() bool { return true }
+	say       = func(text string) { fmt.Println(text) }
+	input     = bufio.NewReader(os.Stdin)
+	proceed   = func() { _, _ = input.ReadString('\n') } // or the test has ended
+	atOnce    = func() bool { return true }
+	saysCount = func() bool { say(fmt.Sprintf("%d listen", listeners())); return true }
 )
 
 func beSignalled() (was bool) {
@@ -102,7 +103,7 @@ func beSignalled() (was bool) {
 func hang(ready func() bool, opts ...gcl.CommOption) {
 	err := gcl.Run(context.Background(), 2, func(ctx context.Context, c *gcl.Comm) error {
 		if c.Rank() == 1 {
-			for !ready() || !strings.Contains(c.Dump(), `replica 0 is in barrier #1 "stuck"`) {
+			for !strings.Contains(c.Dump(), `replica 0 is in barrier #1 "stuck"`) || !ready() {
 				time.Sleep(time.Millisecond)
 			}
 			say("ready")
@@ -289,7 +290,8 @@ func TestQuitOtherwise(t *testing.T) {
 			v.gets(quit)
 			v.reads("quit 3")
 			v.proceeds()
-			v.reads("ready") // with another communicator
+			v.reads("0 listen") // with another communicator
+			v.reads("ready")
 			v.gets(quit)
 			v.reads("quit 4")
 			v.proceeds()
@@ -297,6 +299,9 @@ func TestQuitOtherwise(t *testing.T) {
 	} {
 		t.Run(c.does, func(t *testing.T) {
 			v := newVictim(t, signalled{Does: c.does})
+			if c.does == "ignore" {
+				v.reads("0 listen")
+			}
 			v.reads("ready")
 			c.with(v)
 			rest, _ := io.ReadAll(v.output)
