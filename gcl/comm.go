@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/internal/watch"
 	"gogcl.dev/transport"
 )
 
@@ -46,7 +47,11 @@ func New(endpoint transport.Endpoint, opts ...CommOption) (*Comm, error) {
 	if err := cfg.place(endpoint); err != nil {
 		return nil, err
 	}
-	return newComm(endpoint, cfg)
+	c, err := newComm(endpoint, cfg)
+	if err == nil {
+		c.beSeen(cfg, false)
+	}
+	return c, err
 }
 
 func newComm(endpoint transport.Endpoint, cfg *config) (_ *Comm, err error) {
@@ -58,10 +63,12 @@ func newComm(endpoint transport.Endpoint, cfg *config) (_ *Comm, err error) {
 		r.ReportBy(all.Report)
 		all.Hear(r)
 	}
-	all.Watch(cfg.stall, func(s flight.Stall) {
-		logStall(s)
+	all.Watch(cfg.stall, func(stalls []flight.Stall, heard []watch.Process) {
+		for _, s := range stalls {
+			logStall(s)
+		}
 		if dir := os.Getenv(varDumpDir); dir != "" {
-			writeState(dir, all, true)
+			writeState(dir, all, heard)
 		}
 	})
 	if cfg.noQuit {

@@ -108,7 +108,7 @@ func Join(ctx context.Context, cfg JoinConfig, opts ...CommOption) (*Comm, error
 		endpoint.Abort(err)
 		return nil, errors.Join(err, endpoint.Close())
 	}
-	c.beSeen(config.job, true)
+	c.beSeen(config, true)
 	return c, nil
 }
 

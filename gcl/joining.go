@@ -3,6 +3,7 @@ package gcl
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.En
 	if err != nil {
 		return nil, nil, err
 	}
-	m.Blob, m.Agree = blob, compareTerms
+	m.Blob, m.Agree = blob, config.agree
 	endpoint, err := tcp.Join(ctx, c, m)
 	if err != nil {
 		return nil, nil, errorf("join: %w", err)
@@ -163,6 +164,7 @@ func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err
 // terms are what the replicas of a job must have alike.
 type terms struct {
 	Version string // of this module
+	Run     string // replica 0's is the job's: see watch.Process
 	Options map[string]term
 }
 
@@ -182,7 +184,7 @@ func newTerms(c *config) (terms, error) {
 	if err != nil {
 		return terms{}, err
 	}
-	t := terms{Version: moduleVersion(), Options: map[string]term{}}
+	t := terms{Version: moduleVersion(), Run: rand.Text(), Options: map[string]term{}}
 	for _, row := range optionRows {
 		if value, ok := text[row.key]; ok && !row.local {
 			if row.compared != nil {
@@ -216,6 +218,17 @@ func moduleVersion() string {
 		}
 	}
 	return "unknown"
+}
+
+// agree says what replicas do not have alike, and notes which run of the job it is.
+func (c *config) agree(blobs [][]byte) error {
+	if err := compareTerms(blobs); err != nil {
+		return err
+	}
+	var first terms
+	err := json.Unmarshal(blobs[0], &first)
+	c.run = first.Run
+	return err
 }
 
 // compareTerms says what replicas do not have alike.

@@ -25,7 +25,7 @@ type config struct {
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
 	flights   *flight.Recorders // Run: of its replicas
-	job       string            // Join: its name
+	job, run  string            // Join: see watch.Process
 	stall     time.Duration     // see WithStallAfter
 	noQuit    bool              // see WithDumpOnQuit
 }
@@ -142,6 +142,7 @@ func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, 
 		replicas.Go(func() {
 			defer away.returned(c)
 			ctx := c.labelBody(ctx)
+			c.conn.flights.Body(c.Replica())
 			guard(c, func() error { return body(ctx, c) }, func(err error) {
 				first.note(c, err)
 				if err := c.Close(); err != nil {
@@ -185,7 +186,7 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 			return nil, err
 		}
 	}
-	comms[0].beSeen("", false)
+	comms[0].beSeen(cfg, false)
 	return comms, nil
 }
 

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,22 +22,31 @@ const (
 	varDumpDir = "GCL_DUMP_DIR" // where it writes what it knows when the communicator fails, or a call waits long
 )
 
-// fileCalls is how many calls of a connection a file has.
-const fileCalls = 32
+// fileCalls is how many calls of a connection a file has, of a process of few replicas.
+const (
+	fileCalls   = 32
+	fewReplicas = 128
+)
 
-// beSeen says which job the communicator is, of which c is a first Comm in this process, and has it be seen: a process
-// of a job answers those that ask for its state, and any writes a file when the communicator fails.
-func (c *Comm) beSeen(job string, process bool) {
-	all := c.conn.flights
-	endpoint := c.conn.Endpoint
-	all.Identify(watch.Process{Job: job, Size: c.Replicas(), Host: hostname(), Program: filepath.Base(os.Args[0]),
+// beSeen says which job the communicator is, and has others see what becomes of it: a process of a job answers those
+// that ask for its state, and any writes a file when the communicator fails.
+func (c *Comm) beSeen(cfg *config, process bool) {
+	all, endpoint := c.conn.flights, c.conn.Endpoint
+	run := cfg.run
+	if run == "" {
+		run = rand.Text()
+	}
+	first := all.Identify(watch.Process{Job: cfg.job, Run: run, Size: c.Replicas(), Host: hostname(), Program: filepath.Base(os.Args[0]),
 		Transport: c.group.link.Transport},
 		func() *watch.Failure { return failureOf(endpoint.Err()) })
+	if !first { // another Comm of the process has done all this
+		return
+	}
 	if dir := os.Getenv(varDumpDir); dir != "" {
 		c.writeWhenFailed(dir)
 	}
 	if process && os.Getenv(varStatus) != "off" {
-		c.answer(job)
+		c.answer(cfg.job, run)
 	}
 }
 
@@ -47,20 +57,20 @@ var hostname = sync.OnceValue(func() string {
 })
 
 // answer has the process answer those that ask for its state. That it cannot is no reason not to work.
-func (c *Comm) answer(job string) {
+func (c *Comm) answer(job, run string) {
 	kept := weak.Make(c.conn.flights) // a Comm that nobody has any more is collected
 	dir, err := watch.Dir()
 	if err == nil {
 		var door interface{ Close() error }
-		door, err = watch.Answer(dir, job, c.Replica(), func(others bool) watch.Job {
+		door, err = watch.Answer(dir, run, c.Replica(), func(others bool) watch.Job {
 			switch all := kept.Value(); {
 			case all == nil:
-				return watch.Job{Name: job}
+				return watch.Job{Name: job, Run: run}
 			case others:
 				return all.Job(1, watch.OthersTime)
 			default:
 				out := all.Job(1, 0)
-				out.Processes[0].Stack = watch.Stack()
+				all.Stacks(&out.Processes[0])
 				return out
 			}
 		})
@@ -83,7 +93,7 @@ func (c *Comm) writeWhenFailed(dir string) {
 		case <-over:
 		case <-done:
 			if all := kept.Value(); all != nil {
-				writeState(dir, all, false)
+				writeState(dir, all, nil)
 			}
 		}
 	})
@@ -97,14 +107,15 @@ func (c *Comm) writeWhenFailed(dir string) {
 	})
 }
 
-// writeState writes a file with what the process knows, and with what others say who are asked if asks says so. Where
-// that cannot be, standard error has it.
-func writeState(dir string, all *flight.Recorders, asks bool) {
-	state := all.State(fileCalls)
-	if asks {
-		state.Heard = all.Job(1, watch.OthersTime).Processes[1:]
+// writeState writes a file with what the process knows, and with what others have said. Where that cannot be, standard
+// error has it.
+func writeState(dir string, all *flight.Recorders, heard []watch.Process) {
+	state := all.State(1)
+	if len(state.Replicas) <= fewReplicas {
+		state = all.State(fileCalls)
 	}
-	state.Stack = watch.Stack()
+	state.Heard = heard
+	all.Stacks(&state)
 	if _, err := watch.WriteFile(dir, state); err != nil {
 		fmt.Fprintf(os.Stderr, "gcl: what this process knows cannot be written: %v\n%s", err, all.Now())
 	}

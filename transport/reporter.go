@@ -25,6 +25,7 @@ type Reporter interface {
 
 	// Inquire asks the other replicas what they are doing, whatever calls are in progress, and returns what they say,
 	// by replica; nil for those that have left, or have not answered within the limit. After an abort it asks nobody
-	// in vain. Any goroutine may call it; one inquiry waits for the other. The bytes are the caller's.
+	// in vain. Any goroutine may call it; one inquiry waits for the other, and where that takes until the limit it
+	// returns what has come to the other. The bytes are only to be read.
 	Inquire(limit time.Duration) [][]byte
 }

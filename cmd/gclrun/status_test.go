@@ -18,7 +18,7 @@ import (
 func stuck(job string) watch.Process {
 	call := watch.Call{Name: "barrier #1", Group: "{0, 1}", Began: time.Second, Inside: true,
 		Waits: []watch.Part{{Group: 1, Seq: 1, Members: []int{0, 1}}}}
-	return watch.Process{Job: job, Size: 2, Host: "node1", PID: 4711, At: time.Now(), Replicas: []watch.Replica{{
+	return watch.Process{Job: job, Run: job, Size: 2, Host: "node1", PID: 4711, At: time.Now(), Replicas: []watch.Replica{{
 		Connections: []watch.Connection{{Calls: []watch.Call{call}, Reached: map[uint64]uint64{1: 1}}}}}}
 }
 
@@ -36,7 +36,7 @@ func answering(t *testing.T, jobs ...string) {
 	}
 	for _, job := range jobs {
 		a, err := watch.Answer(dir, job, 0, func(bool) watch.Job {
-			return watch.Job{Name: job, Size: 2, Processes: []watch.Process{stuck(job)}}
+			return watch.Job{Name: job, Run: job, Size: 2, Processes: []watch.Process{stuck(job)}}
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -141,7 +141,7 @@ func table() []row {
 		{
 			pkg: "gcl/internal/flight",
 			imports: []string{"gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "tensor",
-				"transport", "internal/ticks", "internal/watch"},
+				"transport", "internal/goroutine", "internal/ticks", "internal/watch"},
 		},
 		// the rooms of carry: none imports one that comes after it
 		{pkg: "gcl/internal/carry/opened", imports: []string{"methods/schedule", "transport"}},

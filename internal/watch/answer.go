@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,9 +45,10 @@ const (
 var listeners atomic.Int64
 
 // Answer has a process answer on a unix socket in a directory, which Dir has made, until it is closed. The socket is
-// named by job, replica and process. say is called for each that asks, on one goroutine; all: the others are asked too.
-func Answer(dir, job string, replica int, say func(all bool) Job) (io.Closer, error) {
-	name := fmt.Sprintf("%08x-%d-%d-%d.sock", jobNumber(job), replica, os.Getpid(), listeners.Add(1))
+// named by run, host, replica and process. say is called for each that asks, on one goroutine; all: the others are
+// asked too.
+func Answer(dir, run string, replica int, say func(all bool) Job) (io.Closer, error) {
+	name := fmt.Sprintf("%08x-%08x-%d-%d-%d.sock", short(run), short(hostname()), replica, os.Getpid(), listeners.Add(1))
 	path := filepath.Join(dir, name)
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("a socket in %s has a path of %d bytes, and may have %d", dir, len(path), maxPath)
@@ -68,8 +70,9 @@ type answerer struct {
 	say      func(all bool) Job
 	loop     sync.WaitGroup
 
-	mu   sync.Mutex // guards conn
-	conn net.Conn   // that is being answered
+	mu     sync.Mutex // guards what follows
+	conn   net.Conn   // that is being answered
+	closed bool
 }
 
 // serve answers one after the other.
@@ -85,8 +88,11 @@ func (a *answerer) serve() {
 		}
 		a.mu.Lock()
 		a.conn = conn
+		closed := a.closed
 		a.mu.Unlock()
-		a.answer(conn)
+		if !closed {
+			a.answer(conn)
+		}
 		conn.Close()
 	}
 }
@@ -110,6 +116,7 @@ func (a *answerer) answer(conn net.Conn) {
 func (a *answerer) Close() error {
 	err := a.listener.Close()
 	a.mu.Lock()
+	a.closed = true
 	if a.conn != nil {
 		a.conn.Close()
 	}
@@ -118,17 +125,24 @@ func (a *answerer) Close() error {
 	return err
 }
 
-// jobNumber tells jobs apart in the names of sockets.
-func jobNumber(job string) uint32 {
+// hostname is the name of this host, or "".
+var hostname = sync.OnceValue(func() string {
+	name, _ := os.Hostname() // "" is as good as any name
+	return name
+})
+
+// short is a number for a text in the names of sockets and files.
+func short(text string) uint32 {
 	h := fnv.New32a()
-	h.Write([]byte(job))
+	h.Write([]byte(text))
 	return h.Sum32()
 }
 
 // socket is what the name of one says.
 type socket struct {
 	path         string
-	job          uint32
+	run          uint32
+	own          bool // it is of this host
 	replica, pid int
 }
 
@@ -140,97 +154,87 @@ func sockets(dir string) (out []socket, err error) {
 	}
 	for _, e := range entries {
 		parts := strings.Split(strings.TrimSuffix(e.Name(), ".sock"), "-")
-		if len(parts) != 4 || e.Type() != fs.ModeSocket {
+		if len(parts) != 5 || e.Type() != fs.ModeSocket {
 			continue
 		}
-		job, e1 := strconv.ParseUint(parts[0], 16, 32)
-		replica, e2 := strconv.Atoi(parts[1])
-		pid, e3 := strconv.Atoi(parts[2])
-		if e1 == nil && e2 == nil && e3 == nil {
-			out = append(out, socket{filepath.Join(dir, e.Name()), uint32(job), replica, pid})
+		run, e1 := strconv.ParseUint(parts[0], 16, 32)
+		host, e2 := strconv.ParseUint(parts[1], 16, 32)
+		replica, e3 := strconv.Atoi(parts[2])
+		pid, e4 := strconv.Atoi(parts[3])
+		if e1 == nil && e2 == nil && e3 == nil && e4 == nil && replica >= 0 && replica < maxSize {
+			out = append(out, socket{filepath.Join(dir, e.Name()), uint32(run), uint32(host) == short(hostname()),
+				replica, pid})
 		}
 	}
 	return out, err
 }
 
 // Ask asks the processes whose sockets are in a directory, and has one of each job ask those of other hosts. It takes
-// less than a second, and returns the jobs by name. Replicas that do not answer are Missing. Sockets at which nobody
-// listens any more are removed.
+// less than a second, and returns the jobs by name. Replicas that do not answer are Missing. Sockets of processes of
+// this host that are no more are removed.
 func Ask(ctx context.Context, dir string) ([]Job, error) {
 	all, err := sockets(dir)
 	if err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(s socket) bool { return !s.own })
 	answers := make([]*Job, len(all))
+	dead := make([]bool, len(all))
 	var asking sync.WaitGroup
-	room := make(chan struct{}, maxAsking)
 	own, cancel := context.WithTimeout(ctx, ownTime)
 	defer cancel()
 	for i, s := range all {
 		asking.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
 			job, err := s.ask(own, askOwn)
-			switch {
-			case err == nil:
-				answers[i] = job
-			case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-				_ = os.Remove(s.path) // who comes after us will see it again
-				all[i].path = ""
+			answers[i] = job
+			if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+				if dead[i] = gone(s.pid); dead[i] { // else it is about to listen, or has just left
+					_ = os.Remove(s.path) // who comes after us will see it again
+				}
 			}
 		})
 	}
 	asking.Wait()
-	var jobs []Job
-	of := map[uint32]int{} // the job's place in jobs
-	for i, a := range answers {
+	var jobs []*Job
+	of, asked := map[uint32]*Job{}, map[*Job]socket{} // by run; a process of it that has answered
+	for i, s := range all {
+		a := answers[i]
+		if a == nil && dead[i] {
+			continue
+		}
+		j := of[s.run]
+		if j == nil {
+			j = &Job{Name: fmt.Sprintf("%08x (no process answers)", s.run)}
+			of[s.run] = j
+			jobs = append(jobs, j)
+		}
 		if a == nil {
+			j.Missing = append(j.Missing, Missing{s.replica, s.pid, silence(s.pid)})
 			continue
 		}
-		k, ok := of[all[i].job]
-		if !ok {
-			k = len(jobs)
-			of[all[i].job] = k
-			jobs = append(jobs, Job{Name: a.Name, Size: a.Size, Transport: a.Transport})
-		}
-		jobs[k].Processes = append(jobs[k].Processes, a.Processes...)
+		j.Name, j.Run, j.Size, j.Transport = a.Name, a.Run, a.Size, a.Transport
+		j.add(a.Processes)
+		asked[j] = s
 	}
-	for i, a := range answers {
-		if a != nil || all[i].path == "" {
-			continue
-		}
-		k, ok := of[all[i].job]
-		if !ok {
-			k = len(jobs)
-			of[all[i].job] = k
-			jobs = append(jobs, Job{Name: fmt.Sprintf("%08x (no process answers)", all[i].job), Size: 0})
-		}
-		jobs[k].Missing = append(jobs[k].Missing, Missing{all[i].replica, all[i].pid, silence(all[i].pid)})
-	}
-	for number, k := range of {
-		j := &jobs[k]
+	for j, s := range asked {
 		if j.known() >= j.Size {
 			continue
 		}
-		i := slices.IndexFunc(answers, func(a *Job) bool { return a != nil })
-		for i < len(all) && (answers[i] == nil || all[i].job != number) {
-			i++
-		}
-		if i < len(all) {
-			if more, err := all[i].ask(ctx, askAll); err == nil {
+		asking.Go(func() {
+			if more, err := s.ask(ctx, askAll); err == nil {
 				j.add(more.Processes)
 			}
-		}
+		})
 	}
-	for k := range jobs {
-		jobs[k].fill("does not answer")
+	asking.Wait()
+	out := make([]Job, len(jobs))
+	for i, j := range jobs {
+		j.fill("does not answer")
+		out[i] = *j
 	}
-	slices.SortFunc(jobs, func(a, b Job) int { return strings.Compare(a.Name, b.Name) })
-	return jobs, nil
+	slices.SortFunc(out, func(a, b Job) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Run, b.Run)) })
+	return out, nil
 }
-
-// maxAsking bounds how many are asked at a time.
-const maxAsking = 64
 
 // ask asks the process that listens at a socket.
 func (s socket) ask(ctx context.Context, what string) (*Job, error) {
@@ -261,25 +265,32 @@ func (s socket) ask(ctx context.Context, what string) (*Job, error) {
 // known is how many replicas are known, be it that they are missing.
 func (j *Job) known() int { return len(j.replicas()) + len(j.Missing) }
 
-// add adds processes whose replicas have not told anything themselves.
+// add adds processes whose replicas have not told anything themselves, and may be replicas of the job.
 func (j *Job) add(processes []Process) {
+	all := j.replicas()
 	for _, p := range processes {
-		all := j.replicas()
-		if !slices.ContainsFunc(p.Replicas, func(r Replica) bool { return all[r.Replica] != nil }) {
-			j.Processes = append(j.Processes, p)
-			j.Missing = slices.DeleteFunc(j.Missing, func(m Missing) bool {
-				return slices.ContainsFunc(p.Replicas, func(r Replica) bool { return r.Replica == m.Replica })
-			})
+		if slices.ContainsFunc(p.Replicas, func(r Replica) bool {
+			return all[r.Replica] != nil || r.Replica < 0 || r.Replica >= min(j.Size, maxSize)
+		}) {
+			continue
+		}
+		j.Processes = append(j.Processes, p)
+		for i := range p.Replicas {
+			all[p.Replicas[i].Replica] = &p.Replicas[i]
 		}
 	}
+	j.Missing = slices.DeleteFunc(j.Missing, func(m Missing) bool { return all[m.Replica] != nil })
 }
 
 // fill notes the replicas of which nothing is known as missing, and puts all in order.
 func (j *Job) fill(why string) {
 	all := j.replicas()
+	missing := map[int]bool{}
+	for _, m := range j.Missing {
+		missing[m.Replica] = true
+	}
 	for replica := range min(j.Size, maxSize) {
-		is := func(m Missing) bool { return m.Replica == replica }
-		if all[replica] == nil && !slices.ContainsFunc(j.Missing, is) {
+		if all[replica] == nil && !missing[replica] {
 			j.Missing = append(j.Missing, Missing{Replica: replica, Why: why})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,9 +30,9 @@ func room(t *testing.T) string {
 
 // open has a replica of a job of so many answer.
 func open(t *testing.T, dir, job string, replica, size int, others ...Process) io.Closer {
-	own := Process{Job: job, Size: size, Replicas: []Replica{{Replica: replica}}}
+	own := Process{Job: job, Run: job, Size: size, Replicas: []Replica{{Replica: replica}}}
 	c, err := Answer(dir, job, replica, func(all bool) Job {
-		out := Job{Name: job, Size: size, Processes: []Process{own}}
+		out := Job{Name: job, Run: job, Size: size, Processes: []Process{own}}
 		if all {
 			out.Processes = append(out.Processes, others...)
 		}
@@ -89,21 +90,32 @@ func TestAsk(t *testing.T) {
 // TestAskDead: sockets that nobody listens to are removed, and nothing else is. Who does not answer is named.
 func TestAskDead(t *testing.T) {
 	dir := room(t)
-	dead := filepath.Join(dir, fmt.Sprintf("%08x-1-%d-1.sock", jobNumber("j"), os.Getpid()))
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
-	if err != nil {
+	over := exec.Command(os.Args[0], "-test.run=^$") // a process that has ended
+	if err := over.Run(); err != nil {
 		t.Fatal(err)
 	}
-	l.SetUnlinkOnClose(false)
-	l.Close()
-	foreign := []string{"notes.txt", "a-b-c-d.sock", "00000000-1-2-3.sock"} // the last is no socket
-	for _, name := range foreign {
+	left := func(host uint32, replica, pid int) string {
+		path := filepath.Join(dir, fmt.Sprintf("%08x-%08x-%d-%d-1.sock", short("j"), host, replica, pid))
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		l.Close()
+		return path
+	}
+	dead := left(short(hostname()), 1, over.Process.Pid)
+	alive := left(short(hostname()), 1, os.Getpid())                                   // is about to listen
+	foreign := []string{"notes.txt", "a-b-c-d-e.sock", "00000000-00000000-1-2-3.sock"} // the last is no socket
+	foreign = append(foreign, filepath.Base(alive), filepath.Base(left(short("another host"), 2, over.Process.Pid)))
+	for _, name := range foreign[:3] {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mute, err := net.ListenUnix("unix", &net.UnixAddr{
-		Name: filepath.Join(dir, fmt.Sprintf("%08x-2-%d-1.sock", jobNumber("j"), os.Getpid())), Net: "unix"})
+		Name: filepath.Join(dir, fmt.Sprintf("%08x-%08x-2-%d-1.sock", short("j"), short(hostname()), os.Getpid())),
+		Net:  "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}

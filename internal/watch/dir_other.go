@@ -9,4 +9,6 @@ func Dir() (string, error) {
 	return "", errors.New("the state of jobs can only be asked for on Unix")
 }
 
+func gone(int) bool { return false }
+
 func silence(int) string { return "does not answer" }

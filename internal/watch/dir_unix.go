@@ -39,6 +39,9 @@ func Dir() (string, error) {
 	return dir, nil
 }
 
+// gone reports whether there is no process of that number.
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
 // silence says why a process does not answer.
 func silence(pid int) string {
 	const silent = "does not answer"

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // fileFormat is in every file, and says what it is.
@@ -32,7 +33,7 @@ func WriteFile(dir string, p Process) (string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("gcl-%08x-%d-%d.json", jobNumber(p.Job), p.first(), p.PID))
+	path := filepath.Join(dir, fmt.Sprintf("gcl-%08x-%d-%d.json", short(p.Run), p.first(), p.PID))
 	f, err := os.CreateTemp(dir, ".gcl-*")
 	if err != nil {
 		return "", err
@@ -51,8 +52,8 @@ func WriteFile(dir string, p Process) (string, error) {
 	return path, nil
 }
 
-// ReadDir reads the files of a directory that WriteFile has written. There is a complaint for each file whose name is
-// like theirs and that is none, is cut, or is of another job than most.
+// ReadDir reads the files of a directory that WriteFile has written, of the run that has written last. There is a
+// complaint for each file whose name is like theirs and that is none, or is cut, and for each other run.
 func ReadDir(dir string) (job Job, complaints []string, err error) {
 	names, err := fs.Glob(os.DirFS(dir), "gcl-*.json")
 	if err != nil {
@@ -61,27 +62,27 @@ func ReadDir(dir string) (job Job, complaints []string, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return job, nil, err
 	}
-	byJob := map[string][]Process{}
+	byRun, last := map[string][]Process{}, Process{}
 	for _, name := range names {
 		p, err := readFile(filepath.Join(dir, name))
 		if err != nil {
 			complaints = append(complaints, fmt.Sprintf("%s: %v", name, err))
 			continue
 		}
-		byJob[p.Job] = append(byJob[p.Job], p)
-	}
-	for name, all := range byJob {
-		if len(all) > len(job.Processes) || len(all) == len(job.Processes) && name < job.Name {
-			job = Job{Name: name, Size: all[0].Size, Transport: all[0].Transport, Processes: all}
+		byRun[p.Run] = append(byRun[p.Run], p)
+		if len(byRun) == 1 && len(byRun[p.Run]) == 1 || p.At.After(last.At) {
+			last = p
 		}
 	}
-	for name, all := range byJob {
-		if name != job.Name {
-			complaints = append(complaints, fmt.Sprintf("%s of another job, %q", plural(len(all), "file"), name))
+	job = Job{Name: last.Job, Run: last.Run, Size: last.Size, Transport: last.Transport}
+	job.add(byRun[last.Run])
+	for run, all := range byRun {
+		if run != last.Run {
+			complaints = append(complaints, fmt.Sprintf("%s of another run, of job %q at %s", plural(len(all), "file"),
+				all[0].Job, all[0].At.Format(time.DateTime)))
 		}
 	}
 	slices.Sort(complaints)
-	job.newest()
 	for _, p := range slices.Clone(job.Processes) {
 		job.add(p.Heard)
 	}
@@ -116,15 +117,4 @@ func readFile(path string) (p Process, err error) {
 		}
 	}
 	return f.Process, nil
-}
-
-// newest leaves of several processes of a replica the last, as of a job that was run again.
-func (j *Job) newest() {
-	slices.SortStableFunc(j.Processes, func(a, b Process) int { return b.At.Compare(a.At) })
-	seen := map[int]bool{}
-	j.Processes = slices.DeleteFunc(j.Processes, func(p Process) bool {
-		old := seen[p.first()]
-		seen[p.first()] = true
-		return old
-	})
 }

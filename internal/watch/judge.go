@@ -10,6 +10,7 @@ import (
 // Job is what is known of a job.
 type Job struct {
 	Name      string    `json:"job"`
+	Run       string    `json:"run"` // see Process
 	Size      int       `json:"size"`
 	Transport string    `json:"transport,omitempty"`
 	Processes []Process `json:"processes"`
@@ -28,7 +29,7 @@ type Edge struct {
 	From   int           `json:"from"`
 	To     int           `json:"to"`
 	Call   string        `json:"call"`
-	Waited time.Duration `json:"waited"`
+	Waited time.Duration `json:"waited_ns"`
 	Why    string        `json:"why"` // what To does, as in "has made no call for 3s, since barrier #1"
 }
 
@@ -53,21 +54,20 @@ func (j *Job) replicas() map[int]*Replica {
 	return out
 }
 
-// Process is the process of a replica, or nil.
-func (j *Job) Process(replica int) *Process {
+// processes are those of the replicas.
+func (j *Job) processes() map[int]*Process {
+	out := map[int]*Process{}
 	for i := range j.Processes {
 		for _, r := range j.Processes[i].Replicas {
-			if r.Replica == replica {
-				return &j.Processes[i]
-			}
+			out[r.Replica] = &j.Processes[i]
 		}
 	}
-	return nil
+	return out
 }
 
 // Judge finds out who waits for whom.
 func (j *Job) Judge() Verdict {
-	all := j.replicas()
+	all, of := j.replicas(), j.processes()
 	why := map[int]string{}
 	for _, m := range j.Missing {
 		why[m.Replica] = m.Why
@@ -78,6 +78,7 @@ func (j *Job) Judge() Verdict {
 	}
 	var v Verdict
 	for _, r := range all {
+		known := map[int]bool{r.Replica: true} // it is said already that it waits for them
 		for i := range r.Connections {
 			c := &r.Connections[i]
 			last, ok := c.Last()
@@ -90,28 +91,25 @@ func (j *Job) Judge() Verdict {
 			}
 			for _, part := range last.Waits {
 				for _, to := range part.members(all, c.ID, j.Missing) {
-					if to == r.Replica || slices.ContainsFunc(v.Edges, func(e Edge) bool {
-						return e.From == r.Replica && e.To == to
-					}) {
+					if known[to] {
 						continue
 					}
 					text := cmp.Or(why[to], "says nothing")
 					standing := Absent
 					if o := all[to]; o != nil {
-						if !j.after(to, r.Replica, &last) {
+						if !after(of[to], of[r.Replica], &last) {
 							continue
 						}
 						standing, text = o.Stand(c.ID, part, last.Phase, last.Round, here)
 					}
 					if standing >= Behind {
-						v.Edges = append(v.Edges, Edge{r.Replica, to, last.Full() + here, last.Began - last.Took, text})
+						known[to] = true
+						waited := max(last.Began-last.Took, 0)
+						v.Edges = append(v.Edges, Edge{r.Replica, to, last.Full() + here, waited, text})
 					}
 				}
 			}
 		}
-	}
-	for i := range v.Edges { // of a call that is over, with an error, it is how long it took
-		v.Edges[i].Waited = max(v.Edges[i].Waited, 0)
 	}
 	slices.SortFunc(v.Edges, func(a, b Edge) int { return cmp.Or(a.From-b.From, a.To-b.To) })
 	v.Sinks = sinks(v.Edges)
@@ -121,10 +119,9 @@ func (j *Job) Judge() Verdict {
 	return v
 }
 
-// after reports whether a replica has been looked at after another had begun a call, as far as their clocks are one:
-// else it may have come to it meanwhile.
-func (j *Job) after(replica, other int, call *Call) bool {
-	p, o := j.Process(replica), j.Process(other)
+// after reports whether the process p has been looked at after a replica of o had begun a call, as far as their clocks
+// are one: else it may have come to it meanwhile.
+func after(p, o *Process, call *Call) bool {
 	return p.Host != o.Host || p.At.After(o.At.Add(-call.Began))
 }
 
@@ -148,23 +145,31 @@ func (p *Part) members(all map[int]*Replica, connection uint64, missing []Missin
 
 // sinks are those who are waited for and wait for nobody.
 func sinks(edges []Edge) (out []int) {
+	waits := map[int]bool{} // for somebody
 	for _, e := range edges {
-		if !slices.ContainsFunc(edges, func(o Edge) bool { return o.From == e.To }) && !slices.Contains(out, e.To) {
+		waits[e.From] = true
+	}
+	for _, e := range edges {
+		if !waits[e.To] {
 			out = append(out, e.To)
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // cycle is replicas each of which waits for the next, where everybody who is waited for waits.
 func cycle(edges []Edge) []int {
+	next, place := map[int]int{}, map[int]int{}
+	for _, e := range slices.Backward(edges) {
+		next[e.From] = e.To
+	}
 	var walk []int
-	for at := edges[0].From; ; {
-		if i := slices.Index(walk, at); i >= 0 {
+	for at := edges[0].From; ; at = next[at] {
+		if i, seen := place[at]; seen {
 			return walk[i:]
 		}
+		place[at] = len(walk)
 		walk = append(walk, at)
-		at = edges[slices.IndexFunc(edges, func(e Edge) bool { return e.From == at })].To
 	}
 }

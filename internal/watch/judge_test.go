@@ -101,7 +101,7 @@ func TestJudgeSkew(t *testing.T) {
 // TestTable: those for whom the job waits come first, with where they are.
 func TestTable(t *testing.T) {
 	j := jobOf(at(0, 5, true), at(1, 5, true), at(2, 4, false))
-	j.Processes[2].Stack = []string{"sync.Mutex.Lock, in main.main (main.go:7)"}
+	j.Processes[2].Replicas[0].Stack = "sync.Mutex.Lock, in main.main (main.go:7)"
 	j.Processes[0].Replicas[0].BytesPerSec = 1_234_567
 	var b strings.Builder
 	if err := j.WriteTable(&b); err != nil {
@@ -135,8 +135,7 @@ func TestRanges(t *testing.T) {
 
 // TestShorten: whatever there is no room for is left out, the calls that others wait for last.
 func TestShorten(t *testing.T) {
-	p := Process{Program: "p", Stack: []string{"a", "b"}, Failure: &Failure{Error: strings.Repeat("long", 1000)},
-		Replicas: []Replica{at(1, 5, true)}}
+	p := Process{Program: "p", Failure: &Failure{Error: strings.Repeat("long", 1000)}, Replicas: []Replica{at(1, 5, true)}}
 	r := &p.Replicas[0]
 	r.Times = []byte("x")
 	done := at(1, 4, false).Connections[0]
@@ -152,7 +151,7 @@ func TestShorten(t *testing.T) {
 			t.Errorf("the call in progress has gone: %+v", p.Replicas)
 		}
 	}
-	if steps != 7 || p.Replicas == nil && p.Stack != nil || len(p.Failure.Error) > 2*shortError {
+	if steps != 7 || p.Replicas == nil || len(p.Failure.Error) > 2*shortError {
 		t.Errorf("%d steps, and %+v is left", steps, p)
 	}
 }

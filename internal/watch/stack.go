@@ -2,59 +2,65 @@ package watch
 
 import (
 	"runtime"
+	"strconv"
 	"strings"
 )
 
-// What bounds Stack.
+// What bounds Stacks.
 const (
 	maxStackBytes = 1 << 20
-	maxStacks     = 8
 	maxFrames     = 4
+	maxGoroutines = 2000 // they all stand still meanwhile
 )
 
-// bodies is the function of package gcl that calls those of programs.
-const bodies = "gogcl.dev/gcl.guard"
+// guard is the function of package gcl that calls those of programs.
+const guard = "gogcl.dev/gcl.guard"
 
 // runs begins the names of the functions that programs call which call guard.
 const runs = "gogcl.dev/gcl.Run"
 
-// Stack says where the goroutines of a program are that make collectives, or that main has begun, outside of this
-// module and of the standard library: "sync.Mutex.Lock, in main.work (/src/main.go:42), main.main (/src/main.go:20)".
-// All goroutines stand still while it looks.
-func Stack() []string {
+// Stacks says where goroutines are, outside of this module and of the standard library: "sync.Mutex.Lock, in main.work
+// (/src/main.go:42), main.main (/src/main.go:20)". bodies are the numbers of goroutines by replica. A process of one
+// replica that has none is where main is. Where there are very many goroutines nobody looks.
+func Stacks(bodies map[int]uint64) map[int]string {
+	if runtime.NumGoroutine() > maxGoroutines {
+		return nil
+	}
 	room := make([]byte, maxStackBytes)
-	var inside, others []string
+	numbers, main := map[uint64]string{}, ""
 	for _, text := range strings.Split(string(room[:runtime.Stack(room, true)]), "\n\n") {
-		switch s, body := stackOf(text); {
-		case s == "":
-		case body:
-			inside = append(inside, s)
-		default:
-			others = append(others, s)
+		number, s, isMain := stackOf(text)
+		if numbers[number] = s; isMain {
+			main = s
 		}
 	}
-	if inside != nil { // main only waits for them
-		return inside[:min(len(inside), maxStacks)]
+	out := map[int]string{}
+	for replica, number := range bodies {
+		switch s := numbers[number]; {
+		case s != "":
+			out[replica] = s
+		case number == 0 && len(bodies) == 1:
+			out[replica] = main
+		}
 	}
-	return others
+	return out
 }
 
-// stackOf is Stack of one goroutine, or "" if it is none of those. body says that package gcl has called it.
-func stackOf(text string) (s string, body bool) {
+// stackOf is Stacks of one goroutine and its number, "" if it is nowhere else. isMain says that main has called it.
+func stackOf(text string) (number uint64, s string, isMain bool) {
 	head, rest, _ := strings.Cut(text, "\n")
 	lines := strings.Split(rest, "\n")
 	var frames []string
-	doing, isMain := "", false
+	doing, body := "", false
 	for i := 0; i+1 < len(lines); i += 2 {
 		name, place := lines[i], strings.TrimSpace(lines[i+1])
-		if by, created := strings.CutPrefix(name, "created by "); created {
-			body = body || strings.HasPrefix(by, bodies)
+		if strings.HasPrefix(name, "created by ") {
 			break
 		}
 		if at := strings.LastIndexByte(name, '('); at > 0 {
 			name = name[:at]
 		}
-		if strings.HasPrefix(name, bodies) {
+		if strings.HasPrefix(name, guard) {
 			if body = true; frames == nil { // what notes a panic
 				continue
 			}
@@ -75,14 +81,16 @@ func stackOf(text string) (s string, body bool) {
 			frames = append(frames, name+" ("+place+")")
 		}
 	}
-	waits := strings.HasPrefix(doing, runs) && !body // in Run or RunProcess, for a body that has returned
-	if !body && !isMain || frames == nil || waits {
-		return "", false
+	head = strings.TrimPrefix(head, "goroutine ")
+	digits, wait, _ := strings.Cut(head, " [")
+	number, _ = strconv.ParseUint(digits, 10, 64)                 // 0 is none
+	if frames == nil || strings.HasPrefix(doing, runs) && !body { // or in Run, for a body that has returned
+		return number, "", isMain
 	}
-	if _, wait, ok := strings.Cut(head, "["); ok && doing == "" {
+	if doing == "" {
 		doing, _, _ = strings.Cut(wait, "]")
 	}
-	return doing + ", in " + strings.Join(frames, ", "), body
+	return number, doing + ", in " + strings.Join(frames, ", "), isMain
 }
 
 // ours reports whether a function is of this library. Its tests are not, nor the program internal/trouble, which in its

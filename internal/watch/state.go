@@ -11,6 +11,7 @@ import (
 // Process is what a process of a job says of itself.
 type Process struct {
 	Job       string    `json:"job,omitempty"`
+	Run       string    `json:"run"`  // a number of this run of the job that no other run has
 	Size      int       `json:"size"` // replicas of the job
 	Host      string    `json:"host,omitempty"`
 	PID       int       `json:"pid,omitempty"`
@@ -19,7 +20,6 @@ type Process struct {
 	At        time.Time `json:"at"`                // of this, by the clock of the host
 	Failure   *Failure  `json:"failure,omitempty"` // nil: its communicator has not failed
 	Replicas  []Replica `json:"replicas"`
-	Stack     []string  `json:"stack,omitempty"` // see Stack
 	Heard     []Process `json:"heard,omitempty"` // what others have said when it was about to write a file
 }
 
@@ -37,6 +37,7 @@ type Replica struct {
 	BytesPerSec int64        `json:"bytes_per_second,omitempty"` // of the calls that began within Window
 	Times       []byte       `json:"times,omitempty"`            // of calls that all members wait for: see Times
 	Left        bool         `json:"left,omitempty"`             // all connections are closed
+	Stack       string       `json:"stack,omitempty"`            // see Stacks; "": unknown
 }
 
 // Kind is what a failure says about the replica where it began.
@@ -70,17 +71,17 @@ type Connection struct {
 
 // Call is a collective, a barrier or a message.
 type Call struct {
-	Name   string        `json:"name"`             // as errors have it: all-reduce #3 "layer3/grads"
-	Group  string        `json:"group,omitempty"`  // as errors have it; "": it has none
-	Waits  []Part        `json:"waits,omitempty"`  // what it takes, if it is going on
-	Began  time.Duration `json:"began"`            // how long ago
-	Took   time.Duration `json:"took,omitempty"`   // 0: it goes on, or was a quick one
-	State  State         `json:"state,omitempty"`  // "": it goes on
-	Inside bool          `json:"inside,omitempty"` // it goes on, or did when the communicator failed
-	Phase  int           `json:"phase,omitempty"`  // of Hybrid, from 1 on
-	Round  int           `json:"round,omitempty"`  // the last one that was entered, from 1 on
-	Data   string        `json:"data,omitempty"`   // what it works on
-	Method string        `json:"method,omitempty"` // how it goes
+	Name   string        `json:"name"`              // as errors have it: all-reduce #3 "layer3/grads"
+	Group  string        `json:"group,omitempty"`   // as errors have it; "": it has none
+	Waits  []Part        `json:"waits,omitempty"`   // what it takes, if it is going on
+	Began  time.Duration `json:"began_ns"`          // how long ago
+	Took   time.Duration `json:"took_ns,omitempty"` // 0: it goes on, or was a quick one
+	State  State         `json:"state,omitempty"`   // "": it goes on
+	Inside bool          `json:"inside,omitempty"`  // it goes on, or did when the communicator failed
+	Phase  int           `json:"phase,omitempty"`   // of Hybrid, from 1 on
+	Round  int           `json:"round,omitempty"`   // the last one that was entered, from 1 on
+	Data   string        `json:"data,omitempty"`    // what it works on
+	Method string        `json:"method,omitempty"`  // how it goes
 	Path   string        `json:"path,omitempty"`
 }
 
@@ -257,7 +258,6 @@ func (p *Process) Shorten(step int) bool {
 		}
 		return true
 	case 1:
-		p.Stack = p.Stack[:min(len(p.Stack), 1)]
 		if f := p.Failure; f != nil && len(f.Error) > shortError {
 			p.Failure = &Failure{f.Error[:shortError] + "...", f.Replica, f.Kind}
 		}
@@ -284,7 +284,9 @@ func (p *Process) Shorten(step int) bool {
 		}
 		return true
 	case 4:
-		p.Stack = nil
+		for i := range p.Replicas {
+			p.Replicas[i].Stack = ""
+		}
 		return true
 	}
 	for i := len(p.Replicas) - 1; i >= 0; i-- {

@@ -15,10 +15,11 @@ import (
 func (j *Job) WriteTable(w io.Writer) error {
 	v := j.Judge()
 	fmt.Fprintf(w, "job %s: %s\n", j.title(), v.summary())
+	of := j.processes()
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "replica\thost\tpid\tsince\twaits for\tbytes/s\tdoes")
 	for _, r := range j.order(v) {
-		p := j.Process(r)
+		p := of[r]
 		if p == nil {
 			m := j.Missing[slices.IndexFunc(j.Missing, func(m Missing) bool { return m.Replica == r })]
 			fmt.Fprintf(t, "%d\t\t%s\t\t\t\t%s\n", r, orBlank(m.PID), m.Why)
@@ -28,8 +29,8 @@ func (j *Job) WriteTable(w io.Writer) error {
 		does, since := at.does()
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r, p.Host, orBlank(p.PID), since, ranges(v.waitsFor(r)),
 			bytesText(at.BytesPerSec), does)
-		if slices.Contains(v.Sinks, r) && len(p.Stack) > 0 {
-			fmt.Fprintf(t, "\t\t\t\t\t\t%s\n", shortStack(p.Stack[0], 1))
+		if slices.Contains(v.Sinks, r) && at.Stack != "" {
+			fmt.Fprintf(t, "\t\t\t\t\t\t%s\n", shortStack(at.Stack, 1))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -61,7 +62,7 @@ func (j *Job) Explain(complaints []string) []string {
 	if silent != nil {
 		from += "; no file of " + named(silent)
 	}
-	lines := []string{from}
+	of, lines := j.processes(), []string{from}
 	for _, c := range complaints {
 		lines = append(lines, "left out: "+c)
 	}
@@ -95,7 +96,7 @@ func (j *Job) Explain(complaints []string) []string {
 		lines = append(lines, "first: "+text)
 	}
 	for _, r := range first {
-		if p := j.Process(r); p != nil {
+		if p := of[r]; p != nil {
 			does, since := p.replica(r).does()
 			line := fmt.Sprintf("replica %d (pid %d on %s): %s", r, p.PID, p.Host, does)
 			if since != "" {
@@ -217,7 +218,7 @@ func (j *Job) order(v Verdict) []int {
 		rest = append(rest, r)
 	}
 	slices.Sort(rest)
-	out := slices.Concat(v.Sinks, v.Cycle)
+	out, of := slices.Concat(v.Sinks, v.Cycle), j.processes()
 	for _, m := range j.Missing {
 		if !slices.Contains(out, m.Replica) {
 			out = append(out, m.Replica)
@@ -229,7 +230,7 @@ func (j *Job) order(v Verdict) []int {
 		}
 	}
 	return slices.DeleteFunc(out, func(r int) bool { // a replica that no process tells of, by an edge
-		return j.Process(r) == nil && !slices.ContainsFunc(j.Missing, func(m Missing) bool { return m.Replica == r })
+		return of[r] == nil && !slices.ContainsFunc(j.Missing, func(m Missing) bool { return m.Replica == r })
 	})
 }
 
@@ -247,14 +248,11 @@ func (p *Process) replica(number int) *Replica {
 func (p *Process) at(replica int) string {
 	if f := p.Failure; f != nil && f.Replica == replica {
 		if _, stack, ok := strings.Cut(f.Error, "\n\ngoroutine "); ok {
-			s, _ := stackOf("goroutine " + stack)
+			_, s, _ := stackOf("goroutine " + stack)
 			return s
 		}
 	}
-	if len(p.Stack) > 0 {
-		return p.Stack[0]
-	}
-	return ""
+	return p.replica(replica).Stack
 }
 
 // does says what a replica does on all its connections, and for how long.

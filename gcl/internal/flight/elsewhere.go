@@ -108,19 +108,20 @@ func writeReport(b *strings.Builder, replica int, when string, text []byte) {
 
 // Heard has the whereabouts go by what other processes have told after an abort, too. It waits for that, as the reports
 // do.
-func (w *Whereabouts) Heard(s *Recorders) *Whereabouts { return w.hear(s, Reports.Reports) }
-
-// Asked has the whereabouts go by what other processes say now, who are waited for so long at most.
-func (w *Whereabouts) Asked(s *Recorders, limit time.Duration) *Whereabouts {
-	return w.hear(s, func(r Reports) [][]byte { return r.Inquire(limit) })
+func (w *Whereabouts) Heard(s *Recorders) *Whereabouts {
+	if s != nil && s.hears() {
+		w.hear(s, Reports.Reports)
+	}
+	return w
 }
 
-func (w *Whereabouts) hear(s *Recorders, ask func(Reports) [][]byte) *Whereabouts {
-	if s == nil || !s.hears() {
-		return w
-	}
+// hear has the whereabouts go by what other processes tell, and returns that.
+func (w *Whereabouts) hear(s *Recorders, ask func(Reports) [][]byte) (all []watch.Process) {
 	w.heard = true
-	s.told(ask, func(replica int, at watch.Process, _ []byte) {
+	s.told(ask, func(replica int, at watch.Process, text []byte) {
+		if text != nil {
+			all = append(all, at)
+		}
 		for _, r := range at.Replicas {
 			if r.Replica == replica && len(r.Connections) > 0 { // else there was no room
 				w.replicas[replica] = &r
@@ -128,5 +129,5 @@ func (w *Whereabouts) hear(s *Recorders, ask func(Reports) [][]byte) *Whereabout
 			}
 		}
 	})
-	return w
+	return all
 }

@@ -20,7 +20,8 @@ type Recorders struct {
 	job    watch.Process // see Identify
 	failed func() *watch.Failure
 	atEnd  []func()
-	noQuit bool // see IgnoreQuit
+	bodies map[int]uint64 // goroutines by replica: see Body
+	noQuit bool           // see IgnoreQuit
 
 	quits bool // SIGQUIT prints the dump as long as one is open; process.mu guards it
 

@@ -23,10 +23,11 @@ type Stall struct {
 // stalls looks for calls that wait for long, while a connection is open.
 type stalls struct {
 	after time.Duration // 0: it does not look
-	say   func(Stall)
+	say   func([]Stall, []watch.Process)
 	timer *time.Timer // of the next look; nil: there is none
 
-	looking bool                      // a look goes on
+	looking bool                      // a look goes on, and is waited for at the end
+	asking  bool                      // it asks other processes, and is not
 	ended   sync.Cond                 // looking is false
 	noted   map[stalled]time.Duration // how long they have to wait until that is said the next time; the look's
 }
@@ -40,9 +41,10 @@ const looksPerStall = 8
 // inquiryTime is how long replicas of other processes are waited for that are asked what they do.
 const inquiryTime = time.Second
 
-// Watch has say called, on a goroutine of its own, for a call that has waited for so long, and again each time that it
-// has waited twice as long. It looks while a connection is open. The first Watch counts.
-func (s *Recorders) Watch(after time.Duration, say func(Stall)) {
+// Watch has say called, on a goroutine of its own, for calls that have waited for so long, and again each time that they
+// have waited twice as long, with what other processes have said who were asked. It looks while a connection is open.
+// The first Watch counts.
+func (s *Recorders) Watch(after time.Duration, say func([]Stall, []watch.Process)) {
 	if s == nil || after <= 0 {
 		return
 	}
@@ -58,7 +60,7 @@ func (s *Recorders) Watch(after time.Duration, say func(Stall)) {
 // communicator that nobody has closed, and nobody has any more, nothing is left.
 func (s *Recorders) lookLater() {
 	w := &s.stalls
-	if w.after <= 0 || s.open <= 0 || w.timer != nil || w.looking {
+	if w.after <= 0 || s.open <= 0 || w.timer != nil || w.looking || w.asking {
 		return
 	}
 	kept := weak.Make(s)
@@ -97,47 +99,55 @@ func (s *Recorders) closed() {
 // lookForStalls says which calls have waited for long.
 func (s *Recorders) lookForStalls() {
 	s.mu.Lock()
-	s.stalls.timer, s.stalls.looking = nil, true
+	w := &s.stalls
+	w.timer, w.looking = nil, true
 	s.mu.Unlock()
 	found := s.findStalls()
-	if len(found) > 0 && s.hears() {
-		s.lookEnds() // other processes may keep it waiting, and nobody is to wait for it meanwhile
-		if said := s.Look().Asked(s, inquiryTime); s.looksOn() {
-			s.sayStalls(said, found)
-			s.lookEnds()
-		}
-	} else {
-		s.sayStalls(s.Look(), found)
-		s.lookEnds()
+	where, heard := s.Look(), []watch.Process(nil)
+	if len(found) > 0 && s.hears() && asks(found) {
+		s.lookIs(false, true) // other processes may keep it waiting, and nobody is to wait for it meanwhile
+		heard = where.hear(s, func(r Reports) [][]byte { return r.Inquire(inquiryTime) })
+		s.lookIs(true, false)
 	}
+	var stalls []Stall
+	for _, f := range found {
+		if stall, ok := where.stall(f); ok {
+			stalls = append(stalls, stall)
+		}
+	}
+	if len(stalls) > 0 && s.isOpen() {
+		w.say(stalls, heard)
+	}
+	s.lookIs(false, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lookLater()
 }
 
-// lookEnds has those go on who wait for the end of a look.
-func (s *Recorders) lookEnds() {
+// lookIs notes what a look does.
+func (s *Recorders) lookIs(looking, asking bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stalls.looking = false
+	s.stalls.looking, s.stalls.asking = looking && s.open > 0, asking
 	s.stalls.ended.Broadcast()
 }
 
-// looksOn has a look go on, if there is still a connection.
-func (s *Recorders) looksOn() bool {
+// isOpen reports whether there is a connection.
+func (s *Recorders) isOpen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stalls.looking = s.open > 0
-	return s.stalls.looking
+	return s.open > 0
 }
 
-// sayStalls says what is known of calls, of each of which a recorder was found.
-func (s *Recorders) sayStalls(w *Whereabouts, found []*Recorder) {
-	for _, f := range found {
-		if stall, ok := w.stall(f); ok {
-			s.stalls.say(stall)
-		}
-	}
+// maxAskers bounds the members of a call that ask all others, who have all waited for as long.
+const maxAskers = 16
+
+// asks reports whether this process asks the others about calls: it has a member in one of them who does.
+func asks(found []*Recorder) bool {
+	return slices.ContainsFunc(found, func(f *Recorder) bool {
+		r, ok := f.last()
+		return ok && r.label.Rank%((len(r.label.Members)+maxAskers-1)/maxAskers) == 0
+	})
 }
 
 // inProgress is a call in progress, and a recorder that has it: that of the lowest replica speaks for all.

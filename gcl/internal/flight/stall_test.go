@@ -11,6 +11,7 @@ import (
 
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
+	"gogcl.dev/internal/watch"
 	"gogcl.dev/transport"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestWatchKeepsNothing(t *testing.T) {
 	open := func() weak.Pointer[Recorders] {
 		s := New(func(transport.Call) string { return "" })
-		s.Watch(time.Hour, func(Stall) {})
+		s.Watch(time.Hour, func([]Stall, []watch.Process) {})
 		s.Open(0, 7)
 		return weak.Make(s)
 	}
@@ -76,7 +77,7 @@ func TestStalls(t *testing.T) {
 	if got := s.Stalls(); got != nil {
 		t.Errorf("without a time: %v", got)
 	}
-	s.Watch(time.Hour, func(Stall) {})
+	s.Watch(time.Hour, func([]Stall, []watch.Process) {})
 	if got := s.Stalls(); got != nil {
 		t.Errorf("before the time: %v", got)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/goroutine"
 	"gogcl.dev/internal/watch"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -16,11 +17,44 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Identify has State say which job the communicator is, and failure why it has failed, nil if it has not.
-func (s *Recorders) Identify(job watch.Process, failure func() *watch.Failure) {
+// Identify has State say which job the communicator is, and failure why it has failed, nil if it has not. The first
+// call counts, which it reports.
+func (s *Recorders) Identify(job watch.Process, failure func() *watch.Failure) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.failed != nil {
+		return false
+	}
 	s.job, s.failed = job, failure
+	return true
+}
+
+// Body notes that the calling goroutine is that of the body of a replica.
+func (s *Recorders) Body(replica int) {
+	number := goroutine.ID()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bodies == nil {
+		s.bodies = map[int]uint64{}
+	}
+	s.bodies[replica] = number
+}
+
+// Stacks adds to a state where the program is.
+func (s *Recorders) Stacks(p *watch.Process) {
+	bodies := map[int]uint64{}
+	s.mu.Lock()
+	for _, r := range p.Replicas {
+		bodies[r.Replica] = s.bodies[r.Replica]
+	}
+	s.mu.Unlock()
+	for replica, stack := range watch.Stacks(bodies) {
+		for i := range p.Replicas {
+			if p.Replicas[i].Replica == replica {
+				p.Replicas[i].Stack = stack
+			}
+		}
+	}
 }
 
 // AtEnd has f called, on the goroutine that closes it, after the last connection.
@@ -32,6 +66,9 @@ func (s *Recorders) AtEnd(f func()) {
 
 // timesRoom is what Times of all calls that a recorder keeps take.
 const timesRoom = 16 << 10
+
+// maxTimes bounds the Times of all replicas of a process.
+const maxTimes = 2 << 20
 
 // State is what this process says of the communicator, with so many of the last calls of each connection.
 func (s *Recorders) State(calls int) watch.Process { return s.state(s.Look(), calls, timesRoom) }
@@ -47,7 +84,7 @@ func (s *Recorders) Has(replica int) bool {
 // they are not asked.
 func (s *Recorders) Job(calls int, limit time.Duration) watch.Job {
 	own := s.State(calls)
-	out := watch.Job{Name: own.Job, Size: own.Size, Transport: own.Transport, Processes: []watch.Process{own}}
+	out := watch.Job{Name: own.Job, Run: own.Run, Size: own.Size, Transport: own.Transport, Processes: []watch.Process{own}}
 	if limit <= 0 || !s.hears() {
 		return out
 	}
@@ -67,8 +104,10 @@ func (s *Recorders) state(w *Whereabouts, calls, times int) watch.Process {
 	if failed != nil {
 		out.Failure = failed()
 	}
+	list := s.list()
+	times = min(times, maxTimes/max(len(list), 1))
 	var at *watch.Replica
-	for _, f := range s.list() {
+	for _, f := range list {
 		if at == nil || at.Replica != f.Replica {
 			out.Replicas = append(out.Replicas, w.ofReplica(f.Replica, times))
 			at = &out.Replicas[len(out.Replicas)-1]
@@ -110,12 +149,29 @@ func (w *Whereabouts) ofReplica(replica, room int) watch.Replica {
 	return out
 }
 
+// lastFailures is how many of the last calls have failed in a row, and were not refused: after the first of them all
+// others fail as they begin.
+func (f *Recorder) lastFailures() (n int) {
+	f.newest(func(r *record) bool {
+		fails := r.state == failed && r.path != route.Unknown
+		if fails {
+			n++
+		}
+		return fails
+	})
+	return n
+}
+
 // ofConnection is what is known of a connection: so many calls, and how many there were of so many groups.
 func (w *Whereabouts) ofConnection(f *Recorder, calls, groups int) watch.Connection {
 	out := watch.Connection{ID: f.lane, Number: f.Connection, Closed: f.IsClosed(), Reached: map[uint64]uint64{}}
 	seen := 0
+	failures := f.lastFailures()
 	f.newest(func(r *record) bool {
 		seen++
+		if seen < failures {
+			return true // it was made after the connection had failed
+		}
 		if len(out.Calls) < calls {
 			out.Calls = append([]watch.Call{w.ofCall(f, r, calls > 1)}, out.Calls...)
 		}
@@ -166,12 +222,19 @@ func (w *Whereabouts) ofCall(f *Recorder, r *record, detail bool) watch.Call {
 	if out.Inside {
 		for l := r.label; l != nil; l = l.Also {
 			if seq, _ := r.in(l.Group); seq != 0 {
-				out.Waits = append(out.Waits, watch.Part{Group: l.Group, Seq: seq, Members: l.Members})
+				part := watch.Part{Group: l.Group, Seq: seq}
+				if len(l.Members)*len(w.lanes) <= maxMembers {
+					part.Members = l.Members
+				}
+				out.Waits = append(out.Waits, part)
 			}
 		}
 	}
 	return out
 }
+
+// maxMembers bounds the members that are listed of the calls of a process, for one call of each replica.
+const maxMembers = 1 << 14
 
 // bytes is how many bytes the larger of the replica's two buffers has, as far as the record says it.
 func (r *record) bytes() int {
@@ -189,7 +252,7 @@ func (s *Recorders) Report(limit int) []byte {
 	w := s.Look()
 	state := s.state(w, 1, 0)
 	if limit >= transport.MaxReply {
-		state.Stack = watch.Stack()
+		s.Stacks(&state)
 	}
 	line := fit(&state, limit/2)
 	text := s.Now()
