@@ -38,8 +38,8 @@ var labelsCalls atomic.Bool
 //
 // The bodies of Run and RunProcess have the label "replica" always, also in their contexts.
 //
-// Off, which is the default, a call reads one word. On, labels take 0.05 µs of a call like one of the connection's last
-// calls, by context, collective and name; others allocate. The connection holds on to the contexts of those calls.
+// Off, which is the default, a call reads two words. On, labels take 0.05 µs of a call like one of the connection's
+// last calls, by context, collective and name; others allocate. The connection holds on to the contexts of those calls.
 //
 // While runtime/trace runs, each call is a region of its goroutine with the name of the collective, and logs which call
 // of its group it is, whether LabelCalls is on or not.

@@ -36,8 +36,8 @@ func (c *Comm) beSeen(cfg *config, process bool) {
 	if run == "" {
 		run = rand.Text()
 	}
-	first := all.Identify(watch.Process{Job: cfg.job, Run: run, Size: c.Replicas(), Host: hostname(), Program: filepath.Base(os.Args[0]),
-		Transport: c.group.link.Transport},
+	first := all.Identify(watch.Process{Job: cfg.job, Run: run, Size: c.Replicas(), Host: hostname(),
+		Program: filepath.Base(os.Args[0]), Transport: c.group.link.Transport},
 		func() *watch.Failure { return failureOf(endpoint.Err()) })
 	if !first { // another Comm of the process has done all this
 		return

@@ -204,15 +204,17 @@ func TestSeen(t *testing.T) {
 					return err
 				}
 				if rank == 0 {
-					heard := 0
-					for _, j := range ask() {
-						heard += len(j.Processes)
-						if j.Name != "test" || j.Size != 3 || j.Transport == "" || j.Missing != nil {
-							t.Errorf("%+v", j)
+					for heard := -1; heard != want; { // the machine may be busy
+						heard = 0
+						for _, j := range ask() {
+							heard += len(j.Processes)
+							if j.Name != "test" && len(j.Processes) > 0 || j.Size != 3 || j.Transport == "" {
+								t.Errorf("%+v", j)
+							}
 						}
-					}
-					if heard != want {
-						t.Errorf("%d processes, want %d", heard, want)
+						if heard > want {
+							t.Fatalf("%d processes, want %d", heard, want)
+						}
 					}
 				}
 				return c.Barrier(ctx)

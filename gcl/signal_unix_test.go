@@ -358,7 +358,7 @@ func TestDumpOnSignalOfProcesses(t *testing.T) {
 	}
 	v.gets(syscall.SIGUSR1)
 	v.dumps(1, "gcl: SIGUSR1: communicator 1 of 1, other processes\n"+
-		"replica 1, in another process, is silent: it has left, or does not answer\n")
+		"replica 1, in another process, is silent: it does not answer\n")
 	v.dumps(2, `replica 0 is in barrier #2 "stuck" of group {0, 1} for T`)
 	other.gets(syscall.SIGCONT)
 	other.proceeds()

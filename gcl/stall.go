@@ -2,14 +2,13 @@ package gcl
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/internal/watch"
 )
 
 // logStall logs a call that has waited for long.
@@ -18,10 +17,8 @@ func logStall(s flight.Stall) {
 		"replicas", replicasText(s.Replicas), "why", s.Why)
 }
 
-// replicasText is for a log, as in "0, 1, 2".
-func replicasText(replicas []int) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(replicas), "[]"), " ", ", ")
-}
+// replicasText is for texts, as in "0, 2-7".
+func replicasText(replicas []int) string { return watch.Ranges(replicas) }
 
 // awayTime is how long after the context of bodies is done those are waited for that have not returned, before that is
 // logged: the others' errors, which say who it is, come out only when all have.

@@ -3,6 +3,9 @@
 //	gclrun -n 4 ./train -epochs 10
 //	gclrun -n 4 -bind -prefix -transport unix -- ./train -epochs 10
 //
+//	gclrun status -watch
+//	gclrun explain dump
+//
 // Flags after the program's name are the program's. The program joins the job with gcl.Join, whose zero configuration
 // reads the environment:
 //
@@ -19,6 +22,13 @@
 // The secret keeps other users out. It does not keep out processes of the same user (or root), who can read it in
 // /proc/PID/environ, and could also stop the replicas or change their memory. A program that starts others that it
 // does not trust should remove GCL_SECRET from their environment.
+//
+// # Status and explain
+//
+// "gclrun status" says what the replicas of this user's running jobs do, and for whom each job waits in the end; the
+// jobs need not have been started by gclrun. It asks the processes of this host by their unix sockets, in gcl in
+// $XDG_RUNTIME_DIR or gcl-<uid> in $TMPDIR, and one process of each job asks those of other hosts. "gclrun explain" says
+// from the files that processes have written to the directory GCL_DUMP_DIR what became of a job. -h of each has more.
 //
 // # Output and input
 //

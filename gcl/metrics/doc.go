@@ -19,12 +19,13 @@
 //	gcl_recent_calls                    gauge      calls that all members wait for, of the last 1,024
 //	gcl_recent_calls_last               gauge      those to which the replica came last
 //	gcl_recent_calls_waited_seconds     gauge      how long all others waited for it there
+//	gcl_recent_calls_straggler          gauge      1: it is a straggler, as gclrun status names them
 //
 // Messages are those of Send, Recv and SendRecv. A call is stalled when it has waited for as long as
 // gcl.WithStallAfter says.
 //
 // The recent calls have the label replica alone. The process of replica 0 has them of all replicas, which it asks. A
-// replica counts as last only where all others have waited for it for 50 µs.
+// replica counts as last only where all others have waited for it for 0.1 ms.
 //
 // The names are those of NCCL Inspector's exporter with gcl_ for nccl_, and in seconds and bytes. The time of a call is
 // that of one replica. It includes waiting for replicas that come later to the call. The bus factor is that of

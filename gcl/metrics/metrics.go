@@ -16,6 +16,7 @@ import (
 type Metrics struct {
 	next *gcl.Trace // is told of everything too; nil: there is none
 
+	full  atomic.Pointer[map[string]bool]    // names, when there are maxNames, which are all
 	table [tableSlots]atomic.Pointer[series] // open addressing by key.hash; nothing is ever taken out
 
 	mu       sync.Mutex             // guards what follows, and additions to table
@@ -74,6 +75,11 @@ func (m *Metrics) count(c *gcl.TraceCall) {
 	nanos := max(c.Elapsed().Nanoseconds(), 1)
 	k := keyOf(c)
 	s := m.find(&k)
+	if names := m.full.Load(); s == nil && names != nil && !(*names)[k.name] {
+		shared := k
+		shared.name = other
+		s = m.find(&shared)
+	}
 	if s == nil {
 		s = m.enter(k, c)
 	}
@@ -136,6 +142,9 @@ func (m *Metrics) enter(k key, c *gcl.TraceCall) *series {
 				m.names = map[string]bool{}
 			}
 			m.names[k.name] = true
+			if len(m.names) == maxNames {
+				m.full.Store(&m.names)
+			}
 		} else {
 			k.name = other
 		}

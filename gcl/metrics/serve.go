@@ -223,6 +223,7 @@ func (p *page) errors(o operation, failures map[failure]uint64) {
 
 // late are the metrics of replicas that others wait for.
 func (p *page) late(all []watch.Late) {
+	stragglers := watch.Stragglers(all)
 	for _, c := range []struct {
 		name, help string
 		value      func(l watch.Late) float64
@@ -233,6 +234,13 @@ func (p *page) late(all []watch.Late) {
 			func(l watch.Late) float64 { return float64(l.Last) }},
 		{"gcl_recent_calls_waited_seconds", "How long all others waited for the replica in those.",
 			func(l watch.Late) float64 { return l.Total.Seconds() }},
+		{"gcl_recent_calls_straggler", "1 for a replica that keeps the others waiting, else 0.",
+			func(l watch.Late) float64 {
+				if slices.Contains(stragglers, l) {
+					return 1
+				}
+				return 0
+			}},
 	} {
 		for i, l := range all {
 			if i == 0 {

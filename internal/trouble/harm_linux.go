@@ -45,7 +45,8 @@ func cutOff(ctx context.Context, c *gcl.Comm, victim int) error {
 			continue
 		}
 		drop := unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K}}
-		if err := unix.SetsockoptSockFprog(at.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &drop); err != nil {
+		err := unix.SetsockoptSockFprog(at.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &drop)
+		if err != nil && err != unix.EBADF { // what the joining has closed meanwhile
 			return fmt.Errorf("filter of a socket: %w", err)
 		}
 	}

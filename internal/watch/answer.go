@@ -30,7 +30,7 @@ const (
 
 // How long things take at most.
 const (
-	answerTime = 5 * time.Second        // an answer, until the connection is cut
+	answerTime = time.Second            // to write an answer
 	ownTime    = 400 * time.Millisecond // Ask waits for what processes say of themselves
 	OthersTime = 300 * time.Millisecond // a process waits for what others say, which it asks for Ask
 )
@@ -45,10 +45,11 @@ const (
 var listeners atomic.Int64
 
 // Answer has a process answer on a unix socket in a directory, which Dir has made, until it is closed. The socket is
-// named by run, host, replica and process. say is called for each that asks, on one goroutine; all: the others are
-// asked too.
+// named by run, host, replica and process. say is called for each that asks, on goroutines of its own; all: the
+// others are asked too.
 func Answer(dir, run string, replica int, say func(all bool) Job) (io.Closer, error) {
-	name := fmt.Sprintf("%08x-%08x-%d-%d-%d.sock", short(run), short(hostname()), replica, os.Getpid(), listeners.Add(1))
+	name := fmt.Sprintf("%08x-%08x-%d-%d-%d.sock", short(run), short(hostname()), replica, os.Getpid(),
+		listeners.Add(1))
 	path := filepath.Join(dir, name)
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("a socket in %s has a path of %d bytes, and may have %d", dir, len(path), maxPath)
@@ -69,36 +70,41 @@ type answerer struct {
 	listener *net.UnixListener
 	say      func(all bool) Job
 	loop     sync.WaitGroup
-
-	mu     sync.Mutex // guards what follows
-	conn   net.Conn   // that is being answered
-	closed bool
 }
 
-// serve answers one after the other.
+// maxAnswers is how many are answered at a time, and readTime how long the request of one may take.
+const (
+	maxAnswers = 8
+	readTime   = 300 * time.Millisecond
+)
+
+// serve answers.
 func (a *answerer) serve() {
+	room := make(chan struct{}, maxAnswers)
 	for {
 		conn, err := a.listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // descriptors may be short for a while
-			time.Sleep(answerTime / 10)
+			time.Sleep(readTime)
 			continue
 		}
-		a.mu.Lock()
-		a.conn = conn
-		closed := a.closed
-		a.mu.Unlock()
-		if !closed {
-			a.answer(conn)
+		select {
+		case room <- struct{}{}:
+			go func() {
+				defer func() { <-room }()
+				defer conn.Close()
+				a.answer(conn)
+			}()
+		default:
+			conn.Close()
 		}
-		conn.Close()
 	}
 }
 
 func (a *answerer) answer(conn net.Conn) {
-	if conn.SetDeadline(time.Now().Add(answerTime)) != nil {
+	if conn.SetReadDeadline(time.Now().Add(readTime)) != nil {
 		return
 	}
 	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
@@ -109,18 +115,14 @@ func (a *answerer) answer(conn net.Conn) {
 	if err != nil { // there is nothing in it that cannot be marshalled
 		panic(err)
 	}
-	_, _ = conn.Write(append(text, '\n')) // who asks sees that it is cut
+	if conn.SetWriteDeadline(time.Now().Add(answerTime)) == nil {
+		_, _ = conn.Write(append(text, '\n')) // who asks sees that it is cut
+	}
 }
 
-// Close implements io.Closer. The socket is removed.
+// Close implements io.Closer. The socket is removed. Answers that are being given go on, for a second or so.
 func (a *answerer) Close() error {
 	err := a.listener.Close()
-	a.mu.Lock()
-	a.closed = true
-	if a.conn != nil {
-		a.conn.Close()
-	}
-	a.mu.Unlock()
 	a.loop.Wait()
 	return err
 }
@@ -221,18 +223,21 @@ func Ask(ctx context.Context, dir string) ([]Job, error) {
 			continue
 		}
 		asking.Go(func() {
-			if more, err := s.ask(ctx, askAll); err == nil {
+			if more, err := s.ask(ctx, askAll); err == nil { // else nobody knows whether the others answer
 				j.add(more.Processes)
+				j.fill("does not answer")
 			}
 		})
 	}
 	asking.Wait()
 	out := make([]Job, len(jobs))
 	for i, j := range jobs {
-		j.fill("does not answer")
+		j.sort()
 		out[i] = *j
 	}
-	slices.SortFunc(out, func(a, b Job) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Run, b.Run)) })
+	slices.SortFunc(out, func(a, b Job) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Run, b.Run))
+	})
 	return out, nil
 }
 
@@ -282,7 +287,7 @@ func (j *Job) add(processes []Process) {
 	j.Missing = slices.DeleteFunc(j.Missing, func(m Missing) bool { return all[m.Replica] != nil })
 }
 
-// fill notes the replicas of which nothing is known as missing, and puts all in order.
+// fill notes the replicas of which nothing is known as missing.
 func (j *Job) fill(why string) {
 	all := j.replicas()
 	missing := map[int]bool{}
@@ -294,6 +299,11 @@ func (j *Job) fill(why string) {
 			j.Missing = append(j.Missing, Missing{Replica: replica, Why: why})
 		}
 	}
+	j.sort()
+}
+
+// sort puts all in order.
+func (j *Job) sort() {
 	slices.SortFunc(j.Processes, func(a, b Process) int { return a.first() - b.first() })
 	slices.SortFunc(j.Missing, func(a, b Missing) int { return a.Replica - b.Replica })
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -83,19 +84,23 @@ func ReadDir(dir string) (job Job, complaints []string, err error) {
 		}
 	}
 	slices.Sort(complaints)
-	for _, p := range slices.Clone(job.Processes) {
-		job.add(p.Heard)
+	var heard []Process
+	for _, p := range job.Processes {
+		heard = append(heard, p.Heard...)
 	}
+	job.add(heard)
 	job.fill("has no file")
 	return job, complaints, nil
 }
 
 func readFile(path string) (p Process, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
 		return p, err
-	}
-	if info.Size() > maxFile {
+	case !info.Mode().IsRegular():
+		return p, errors.New("it is no regular file")
+	case info.Size() > maxFile:
 		return p, fmt.Errorf("it has %d bytes, and may have %d", info.Size(), maxFile)
 	}
 	text, err := os.ReadFile(path)
@@ -111,9 +116,14 @@ func readFile(path string) (p Process, err error) {
 	case f.Size < 1 || f.Size > maxSize:
 		return p, fmt.Errorf("a job of %d replicas", f.Size)
 	}
-	for _, r := range f.Replicas {
-		if r.Replica < 0 || r.Replica >= f.Size {
-			return p, fmt.Errorf("replica %d of %d", r.Replica, f.Size)
+	if len(f.Heard) > f.Size {
+		return p, fmt.Errorf("it has heard of %d processes, in a job of %d", len(f.Heard), f.Size)
+	}
+	for _, p := range append(f.Heard, f.Process) {
+		for _, r := range p.Replicas {
+			if r.Replica < 0 || r.Replica >= f.Size {
+				return p, fmt.Errorf("replica %d of %d", r.Replica, f.Size)
+			}
 		}
 	}
 	return f.Process, nil

@@ -90,17 +90,16 @@ func (j *Job) Judge() Verdict {
 				here = fmt.Sprintf(" on connection %d", c.Number)
 			}
 			for _, part := range last.Waits {
-				for _, to := range part.members(all, c.ID, j.Missing) {
+				for _, to := range part.members(all, c.ID) {
 					if known[to] {
 						continue
 					}
-					text := cmp.Or(why[to], "says nothing")
-					standing := Absent
-					if o := all[to]; o != nil {
-						if !after(of[to], of[r.Replica], &last) {
-							continue
-						}
+					standing, text := Unknown, ""
+					switch o, silent := all[to], why[to]; {
+					case o != nil && after(of[to], of[r.Replica], &last):
 						standing, text = o.Stand(c.ID, part, last.Phase, last.Round, here)
+					case o == nil && silent != "":
+						standing, text = Absent, silent
 					}
 					if standing >= Behind {
 						known[to] = true
@@ -126,7 +125,7 @@ func after(p, o *Process, call *Call) bool {
 }
 
 // members are those of a part, as far as they are known.
-func (p *Part) members(all map[int]*Replica, connection uint64, missing []Missing) []int {
+func (p *Part) members(all map[int]*Replica, connection uint64) []int {
 	if p.Members != nil {
 		return p.Members
 	}
@@ -135,9 +134,6 @@ func (p *Part) members(all map[int]*Replica, connection uint64, missing []Missin
 		if c := r.on(connection); c != nil && c.Reached[p.Group] > 0 {
 			out = append(out, replica)
 		}
-	}
-	for _, m := range missing {
-		out = append(out, m.Replica)
 	}
 	slices.Sort(out)
 	return out

@@ -58,7 +58,7 @@ func TestJudge(t *testing.T) {
 		{"one is silent", jobOf(at(0, 5, true), at(1, 5, true), at(2, 5, true)),
 			"0>3 1>3 2>3 [3] []: does not answer"},
 		{"members unknown, and one is silent", jobOf(at(0, 3, false), unknown, at(2, 4, false)),
-			"1>0 1>3 [0 3] []: has made no call for 3s, since barrier #3 of group {0, 1, 2, 3}"},
+			"1>0 [0] []: has made no call for 3s, since barrier #3 of group {0, 1, 2, 3}"},
 		{"in a cycle", jobOf(at(0, 5, false), at(1, 5, true), other, at(3, 5, false)),
 			"1>2 2>1 [] [1 2]: is in barrier #1 of group {1, 2}"},
 		{"behind", jobOf(at(0, 5, false), early, behind, at(3, 5, false)), "1>2 [2] []: is in round 0 of it"},
@@ -127,7 +127,7 @@ func TestRanges(t *testing.T) {
 	}{
 		{nil, ""}, {[]int{4}, "4"}, {[]int{1, 2}, "1, 2"}, {[]int{0, 1, 2, 5, 7, 8, 9, 10}, "0-2, 5, 7-10"},
 	} {
-		if got := ranges(c.in); got != c.want {
+		if got := Ranges(c.in); got != c.want {
 			t.Errorf("%v is %s, want %s", c.in, got, c.want)
 		}
 	}
@@ -135,7 +135,8 @@ func TestRanges(t *testing.T) {
 
 // TestShorten: whatever there is no room for is left out, the calls that others wait for last.
 func TestShorten(t *testing.T) {
-	p := Process{Program: "p", Failure: &Failure{Error: strings.Repeat("long", 1000)}, Replicas: []Replica{at(1, 5, true)}}
+	p := Process{Program: "p", Replicas: []Replica{at(1, 5, true)}}
+	p.Failure = &Failure{Error: strings.Repeat("long", 1000)}
 	r := &p.Replicas[0]
 	r.Times = []byte("x")
 	done := at(1, 4, false).Connections[0]

@@ -24,13 +24,13 @@ func (l Late) String() string {
 
 // leastLate is how late is late: less than this a replica that waits spends in looking, and nobody is kept from
 // anything.
-const leastLate = 50 * time.Microsecond
+const leastLate = 100 * time.Microsecond
 
 // A replica is a straggler if it was last in one call of tenth, in leastCalls, and timesOthers as often as the others
 // are in the mean: replicas that take turns in being last, as on a machine with more of them than cores, are none.
 const (
 	tenth       = 10
-	leastCalls  = 10
+	leastCalls  = 25
 	timesOthers = 2
 )
 

@@ -27,7 +27,8 @@ func TestStacks(t *testing.T) {
 	}
 	close(over)
 	all.Wait()
-	if got := watch.Stacks(map[int]uint64{4: 0}); len(got) != 1 || !strings.Contains(got[4], "main.main") { // of the test
-		t.Error(got)
+	main := watch.Stacks(map[int]uint64{4: 0}) // of the test
+	if len(main) != 1 || !strings.Contains(main[4], "main.main") {
+		t.Error(main)
 	}
 }

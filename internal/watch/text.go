@@ -27,7 +27,7 @@ func (j *Job) WriteTable(w io.Writer) error {
 		}
 		at := p.replica(r)
 		does, since := at.does()
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r, p.Host, orBlank(p.PID), since, ranges(v.waitsFor(r)),
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r, p.Host, orBlank(p.PID), since, Ranges(v.waitsFor(r)),
 			bytesText(at.BytesPerSec), does)
 		if slices.Contains(v.Sinks, r) && at.Stack != "" {
 			fmt.Fprintf(t, "\t\t\t\t\t\t%s\n", shortStack(at.Stack, 1))
@@ -291,7 +291,7 @@ func (r *Replica) where() (text string, since time.Duration) {
 	}
 	switch {
 	case r.Left && latest == nil:
-		return "has left", 0
+		return "is gone", 0
 	case r.Left:
 		return "has left, after " + latest.Full(), 0
 	case latest == nil:
@@ -326,11 +326,11 @@ func named(replicas []int) string {
 	if len(replicas) == 1 {
 		return fmt.Sprintf("replica %d", replicas[0])
 	}
-	return "replicas " + ranges(replicas)
+	return "replicas " + Ranges(replicas)
 }
 
-// ranges is numbers as in "0-2, 5".
-func ranges(numbers []int) string {
+// Ranges is numbers as in "0-2, 5".
+func Ranges(numbers []int) string {
 	var out []string
 	for i := 0; i < len(numbers); {
 		k := i

@@ -67,6 +67,9 @@ type timed struct {
 	over         bool          // ended is known
 }
 
+// maxTimed is how many calls of a replica count.
+const maxTimed = 1 << 13
+
 // readTimes calls yield for the calls of Times until they end, or make no sense.
 func readTimes(b []byte, yield func(timed)) {
 	var known []timed
@@ -84,7 +87,7 @@ func readTimes(b []byte, yield func(timed)) {
 		n := next()
 		return int64(n>>1) ^ -int64(n&1)
 	}
-	for len(b) > 0 {
+	for n := 0; len(b) > 0 && n < maxTimed; n++ {
 		k := next()
 		if k > uint64(len(known)) || b == nil {
 			return

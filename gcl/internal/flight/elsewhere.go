@@ -56,9 +56,14 @@ func (s *Recorders) told(ask func(Reports) [][]byte, yield func(replica int, at 
 			here[replica] = true
 			line, text, found := bytes.Cut(report, []byte("\n"))
 			var at watch.Process
-			if !found || json.Unmarshal(line, &at) != nil {
+			switch {
+			case len(report) == 0:
+				at.Replicas = []watch.Replica{{Replica: replica, Left: true}}
+				text = []byte("it is gone\n")
+			case !found || json.Unmarshal(line, &at) != nil:
 				at, text = watch.Process{}, report
 			}
+			at.Replicas = slices.DeleteFunc(at.Replicas, func(r watch.Replica) bool { return r.Replica != replica })
 			yield(replica, at, text)
 		}
 	}
@@ -93,7 +98,7 @@ func (s *Recorders) ask(b *strings.Builder) {
 		case text != nil:
 			writeReport(b, replica, "when it heard of the failure", text)
 		default:
-			fmt.Fprintf(b, "replica %d, in another process, is silent: it has left, or does not answer\n", replica)
+			fmt.Fprintf(b, "replica %d, in another process, is silent: it does not answer\n", replica)
 		}
 	})
 }

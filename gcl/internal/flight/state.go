@@ -84,7 +84,8 @@ func (s *Recorders) Has(replica int) bool {
 // they are not asked.
 func (s *Recorders) Job(calls int, limit time.Duration) watch.Job {
 	own := s.State(calls)
-	out := watch.Job{Name: own.Job, Run: own.Run, Size: own.Size, Transport: own.Transport, Processes: []watch.Process{own}}
+	out := watch.Job{Name: own.Job, Run: own.Run, Size: own.Size, Transport: own.Transport,
+		Processes: []watch.Process{own}}
 	if limit <= 0 || !s.hears() {
 		return out
 	}

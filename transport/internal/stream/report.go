@@ -104,8 +104,16 @@ func (l *Lane) Inquire(limit time.Duration) [][]byte {
 	for n.stopped() == nil && n.silent() && time.Now().Before(until) {
 		time.Sleep(time.Millisecond)
 	}
+	n.mu.Lock()
+	gone := slices.Clone(n.gone)
+	n.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for peer, left := range gone {
+		if left && peer != n.Rank && r.replies[peer] == nil {
+			r.replies[peer] = []byte{}
+		}
+	}
 	return slices.Clone(r.replies)
 }
 
