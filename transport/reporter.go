@@ -24,8 +24,8 @@ type Reporter interface {
 	Reports() [][]byte
 
 	// Inquire asks the other replicas what they are doing, whatever calls are in progress, and returns what they say,
-	// by replica; empty for those that are gone, nil for those that have not answered within the limit. After an abort it asks nobody
-	// in vain. Any goroutine may call it; one inquiry waits for the other, and where that takes until the limit it
-	// returns what has come to the other. The bytes are only to be read.
+	// by replica; empty for those that are gone, nil for those that have not answered within the limit. After an abort
+	// it asks nobody in vain. Any goroutine may call it; one inquiry waits for the other, and where that takes until
+	// the limit it returns what has come to the other. The bytes are only to be read.
 	Inquire(limit time.Duration) [][]byte
 }

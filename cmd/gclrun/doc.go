@@ -27,8 +27,9 @@
 //
 // "gclrun status" says what the replicas of this user's running jobs do, and for whom each job waits in the end; the
 // jobs need not have been started by gclrun. It asks the processes of this host by their unix sockets, in gcl in
-// $XDG_RUNTIME_DIR or gcl-<uid> in $TMPDIR, and one process of each job asks those of other hosts. "gclrun explain" says
-// from the files that processes have written to the directory GCL_DUMP_DIR what became of a job. -h of each has more.
+// $XDG_RUNTIME_DIR or gcl-<uid> in $TMPDIR, and one process of each job asks those of other hosts. "gclrun explain"
+// says from the files that processes have written to the directory GCL_DUMP_DIR what became of a job. -h of each has
+// more.
 //
 // # Output and input
 //

@@ -18,8 +18,9 @@ import (
 func stuck(job string) watch.Process {
 	call := watch.Call{Name: "barrier #1", Group: "{0, 1}", Began: time.Second, Inside: true,
 		Waits: []watch.Part{{Group: 1, Seq: 1, Members: []int{0, 1}}}}
-	return watch.Process{Job: job, Run: job, Size: 2, Host: "node1", PID: 4711, At: time.Now(), Replicas: []watch.Replica{{
-		Connections: []watch.Connection{{Calls: []watch.Call{call}, Reached: map[uint64]uint64{1: 1}}}}}}
+	on := watch.Connection{Calls: []watch.Call{call}, Reached: map[uint64]uint64{1: 1}}
+	return watch.Process{Job: job, Run: job, Size: 2, Host: "node1", PID: 4711, At: time.Now(),
+		Replicas: []watch.Replica{{Connections: []watch.Connection{on}}}}
 }
 
 // answering has jobs whose state can be asked for.

@@ -25,8 +25,9 @@ type Metrics struct {
 	names    map[string]bool        // of Comms that have series of their own
 	failures map[failure]uint64     // calls
 
-	pricing sync.Mutex  // held while prices are computed
-	fresh   []*unpriced // series without a price so far; guarded by mu
+	pricing sync.Mutex      // held while prices are computed
+	prices  map[key]float64 // by key.price; guarded by pricing
+	fresh   []*unpriced     // series without a price so far; guarded by mu
 }
 
 const (

@@ -111,6 +111,13 @@ func ranksOf(c *gcl.TraceCall) int {
 	return c.Size
 }
 
+// price is what series have in common that have one price: all but the replica and the name.
+func (k key) price() key {
+	k.name = ""
+	k.who &= 1<<32 - 1
+	return k
+}
+
 var seed = maphash.MakeSeed()
 
 func (k *key) hash() uint64 {

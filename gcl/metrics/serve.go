@@ -48,6 +48,9 @@ const pricingTime = time.Second
 func (m *Metrics) findPrices() {
 	m.pricing.Lock()
 	defer m.pricing.Unlock()
+	if m.prices == nil {
+		m.prices = map[key]float64{}
+	}
 	for until := time.Now().Add(pricingTime); ; {
 		m.mu.Lock()
 		if len(m.fresh) == 0 || time.Now().After(until) {
@@ -58,7 +61,13 @@ func (m *Metrics) findPrices() {
 		m.fresh[0] = nil
 		m.fresh = m.fresh[1:]
 		m.mu.Unlock()
-		price := priceOf(&u.call)
+		price, ok := m.prices[u.series.key.price()]
+		if !ok {
+			price = priceOf(&u.call)
+			if len(m.prices) < maxSeries {
+				m.prices[u.series.key.price()] = price
+			}
+		}
 		u.series.mu.Lock()
 		u.series.price = price
 		u.series.mu.Unlock()

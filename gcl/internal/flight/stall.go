@@ -41,9 +41,9 @@ const looksPerStall = 8
 // inquiryTime is how long replicas of other processes are waited for that are asked what they do.
 const inquiryTime = time.Second
 
-// Watch has say called, on a goroutine of its own, for calls that have waited for so long, and again each time that they
-// have waited twice as long, with what other processes have said who were asked. It looks while a connection is open.
-// The first Watch counts.
+// Watch has say called, on a goroutine of its own, for calls that have waited for so long, and again each time that
+// they have waited twice as long, with what other processes have said who were asked. It looks while a connection is
+// open. The first Watch counts.
 func (s *Recorders) Watch(after time.Duration, say func([]Stall, []watch.Process)) {
 	if s == nil || after <= 0 {
 		return
