@@ -53,6 +53,9 @@ func status(args []string, stdout, stderr io.Writer) int {
 	terminal := command.TerminalOf(stdout) != nil
 	for {
 		text, err := statusText(ctx, dir, *job, *asJSON)
+		if ctx.Err() != nil { // nobody was asked to the end
+			return command.OK
+		}
 		if err != nil && !*again {
 			return fail(err)
 		}
