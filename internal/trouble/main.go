@@ -89,11 +89,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	limit := flags.Duration("limit", 0, "how long a call may take; 0: as long as it likes")
 	stall := flags.Duration("stall", 30*time.Second, "after which a call that waits is logged")
 	silence := flags.Duration("silence", 0, "JoinConfig.Silence; 0: its default")
-	does := "A job that goes wrong. Start it by gclrun. What the replica does that is to blame:\n\n"
+	var does strings.Builder
+	does.WriteString("A job that goes wrong. Start it by gclrun. What the replica does that is to blame:\n\n")
 	for _, k := range kinds {
-		does += fmt.Sprintf("  %-8s %s\n", k.name, k.does)
+		fmt.Fprintf(&does, "  %-8s %s\n", k.name, k.does)
 	}
-	if code, ok := command.Flags(flags, args, stdout, stderr, does); !ok {
+	if code, ok := command.Flags(flags, args, stdout, stderr, does.String()); !ok {
 		return code
 	}
 	i := slices.Index(names, *name)
@@ -154,13 +155,10 @@ func next(ctx context.Context, c *gcl.Comm) error {
 	return err
 }
 
-var sink float64
-
-// compute goes on for as long as the process.
+// compute goes on for as long as the process, but leaves a machine of few cores some time for others.
 func compute() {
-	for i := 0; ; i++ {
-		time.Sleep(time.Millisecond) // so that a machine of few cores has some for others
-		sink += float64(i)
+	for {
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -53,14 +53,14 @@ func summary(t *testing.T, dir string) string {
 	}
 	var out []string
 	for _, j := range jobs {
-		text := fmt.Sprintf("%s of %d:", j.Name, j.Size)
+		words := []string{fmt.Sprintf("%s of %d:", j.Name, j.Size)}
 		for _, p := range j.Processes {
-			text += fmt.Sprint(" ", p.first())
+			words = append(words, fmt.Sprint(p.first()))
 		}
 		for _, m := range j.Missing {
-			text += fmt.Sprintf(" %d %s", m.Replica, m.Why)
+			words = append(words, fmt.Sprintf("%d %s", m.Replica, m.Why))
 		}
-		out = append(out, text)
+		out = append(out, strings.Join(words, " "))
 	}
 	return strings.Join(out, "; ")
 }

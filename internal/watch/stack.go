@@ -28,7 +28,7 @@ func Stacks(bodies map[int]uint64) map[int]string {
 	}
 	room := make([]byte, maxStackBytes)
 	numbers, main := map[uint64]string{}, ""
-	for _, text := range strings.Split(string(room[:runtime.Stack(room, true)]), "\n\n") {
+	for text := range strings.SplitSeq(string(room[:runtime.Stack(room, true)]), "\n\n") {
 		number, s, isMain := stackOf(text)
 		if numbers[number] = s; isMain {
 			main = s

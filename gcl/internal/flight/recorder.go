@@ -44,6 +44,8 @@ type Recorder struct {
 	where   atomic.Uint64 // see Enter
 	reading atomic.Bool   // set under mu
 
+	looked uint64 // head at the last look for calls that wait; Recorders.mu guards it
+
 	mu     sync.Mutex // guards what follows, and reading
 	aside  []*Waiting // calls that wait for their turn, and the last that failed to get it
 	closed bool

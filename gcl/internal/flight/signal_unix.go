@@ -24,5 +24,5 @@ func inBubble() bool {
 	if syscall.Gettimeofday(&t) != nil {
 		return false
 	}
-	return time.Unix(t.Unix()).Sub(time.Now()).Abs() > 24*time.Hour
+	return time.Until(time.Unix(t.Unix())).Abs() > 24*time.Hour
 }

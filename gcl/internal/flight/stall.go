@@ -24,8 +24,9 @@ type Stall struct {
 type stalls struct {
 	after time.Duration // 0: it does not look
 	say   func([]Stall, []watch.Process)
-	timer *time.Timer // of the next look; nil: there is none
+	timer *time.Timer // of the looks; nil: none has been asked for
 
+	armed   bool                      // the timer is set
 	looking bool                      // a look goes on, and is waited for at the end
 	asking  bool                      // it asks other processes, and is not
 	ended   sync.Cond                 // looking is false
@@ -60,11 +61,17 @@ func (s *Recorders) Watch(after time.Duration, say func([]Stall, []watch.Process
 // communicator that nobody has closed, and nobody has any more, nothing is left.
 func (s *Recorders) lookLater() {
 	w := &s.stalls
-	if w.after <= 0 || s.open <= 0 || w.timer != nil || w.looking || w.asking {
+	if w.after <= 0 || s.open <= 0 || w.armed || w.looking || w.asking {
+		return
+	}
+	w.armed = true
+	pause := max(w.after/looksPerStall, time.Millisecond)
+	if w.timer != nil {
+		w.timer.Reset(pause)
 		return
 	}
 	kept := weak.Make(s)
-	w.timer = time.AfterFunc(max(w.after/looksPerStall, time.Millisecond), func() {
+	w.timer = time.AfterFunc(pause, func() {
 		if s := kept.Value(); s != nil {
 			s.lookForStalls()
 		}
@@ -81,10 +88,10 @@ func (s *Recorders) closed() {
 		return
 	}
 	s.leave()
-	if w.timer != nil && w.timer.Stop() {
-		w.timer = nil
+	if w.armed && w.timer.Stop() {
+		w.armed = false
 	}
-	for w.timer != nil || w.looking {
+	for w.armed || w.looking {
 		w.ended.Wait()
 	}
 	for len(s.atEnd) > 0 {
@@ -100,7 +107,14 @@ func (s *Recorders) closed() {
 func (s *Recorders) lookForStalls() {
 	s.mu.Lock()
 	w := &s.stalls
-	w.timer, w.looking = nil, true
+	if w.armed = false; !s.goesOn() {
+		w.noted = nil
+		w.ended.Broadcast()
+		s.lookLater()
+		s.mu.Unlock()
+		return
+	}
+	w.looking = true
 	s.mu.Unlock()
 	found := s.findStalls()
 	where, heard := s.Look(), []watch.Process(nil)
@@ -122,6 +136,17 @@ func (s *Recorders) lookForStalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lookLater()
+}
+
+// goesOn reports whether a call goes on that did at the last look. It allocates nothing, so that a look does not, where
+// nobody waits. The caller holds s.mu.
+func (s *Recorders) goesOn() (found bool) {
+	for _, f := range s.all {
+		head := f.head.Load()
+		found = found || head%2 == 1 && head == f.looked
+		f.looked = head
+	}
+	return found
 }
 
 // lookIs notes what a look does.
