@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +34,11 @@ func askStacks(p *os.Process) {
 	p.Signal(unix.SIGQUIT)
 }
 
-// warmUp has the Go runtime open what it keeps: its poller.
+// warmUp has the Go runtime make what it keeps: its poller, and the goroutine that hears of signals.
 func warmUp() {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGWINCH)
+	signal.Stop(heard)
 	if r, w, err := os.Pipe(); err == nil {
 		r.Close()
 		w.Close()

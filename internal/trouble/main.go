@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stall := flags.Duration("stall", 30*time.Second, "after which a call that waits is logged")
 	silence := flags.Duration("silence", 0, "JoinConfig.Silence; 0: its default")
 	var does strings.Builder
-	does.WriteString("A job that goes wrong. Start it by gclrun. What the replica does that is to blame:\n\n")
+	does.WriteString("A job that goes wrong, to be started by gclrun.\n\nWhat the replica does that is to blame:\n\n")
 	for _, k := range kinds {
 		fmt.Fprintf(&does, "  %-8s %s\n", k.name, k.does)
 	}
@@ -108,8 +108,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	err := gcl.RunProcess(ctx, cfg, body, gcl.WithStallAfter(*stall))
 	if err != nil {
-		fmt.Fprintln(stderr, "trouble:", err)
-		return command.Ended(ctx, "trouble", err, io.Discard)
+		return command.Ended(ctx, "trouble", err, stderr)
 	}
 	fmt.Fprintln(stdout, "done")
 	return command.OK

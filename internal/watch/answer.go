@@ -51,6 +51,9 @@ func Answer(dir, run string, replica int, say func(all bool) Job) (io.Closer, er
 	name := fmt.Sprintf("%08x-%08x-%d-%d-%d.sock", short(run), short(hostname()), replica, os.Getpid(),
 		listeners.Add(1))
 	path := filepath.Join(dir, name)
+	if replica == 0 { // one of a job is enough
+		sweep(dir)
+	}
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("a socket in %s has a path of %d bytes, and may have %d", dir, len(path), maxPath)
 	}
@@ -61,6 +64,16 @@ func Answer(dir, run string, replica int, say func(all bool) Job) (io.Closer, er
 	a := &answerer{listener: l, say: say}
 	a.loop.Go(a.serve)
 	return a, nil
+}
+
+// sweep removes the sockets of processes of this host that are no more: of those that were killed they stay.
+func sweep(dir string) {
+	all, _ := sockets(dir) // whoever lists them next sees the error
+	for _, s := range all {
+		if s.own && gone(s.pid) {
+			_ = os.Remove(s.path) // who comes after us will see it again
+		}
+	}
 }
 
 // maxPath is how long the path of a socket may be on all systems.
@@ -189,14 +202,12 @@ func Ask(ctx context.Context, dir string) ([]Job, error) {
 		asking.Go(func() {
 			job, err := s.ask(own, askOwn)
 			answers[i] = job
-			if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
-				if dead[i] = gone(s.pid); dead[i] { // else it is about to listen, or has just left
-					_ = os.Remove(s.path) // who comes after us will see it again
-				}
-			}
+			refused := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+			dead[i] = refused && gone(s.pid) // else it is about to listen, or has just left
 		})
 	}
 	asking.Wait()
+	sweep(dir)
 	var jobs []*Job
 	of, asked := map[uint32]*Job{}, map[*Job]socket{} // by run; a process of it that has answered
 	for i, s := range all {
