@@ -45,7 +45,10 @@ func (c *Comm) beSeen(cfg *config, process bool) {
 	if dir := os.Getenv(varDumpDir); dir != "" {
 		c.writeWhenFailed(dir)
 	}
-	if process && os.Getenv(varStatus) != "off" {
+	if status := os.Getenv(varStatus); process && status != "off" {
+		if status != "" {
+			slog.Warn("gcl: GCL_STATUS is neither off nor empty: gclrun status sees this process", "value", status)
+		}
 		c.answer(cfg.job, run)
 	}
 }
