@@ -163,3 +163,36 @@ func TestLeftBetweenLooks(t *testing.T) {
 	}
 	l.Close()
 }
+
+// TestInquireBeside: who must wait for the inquiry of another until the limit has what has come to that, or to the one
+// before.
+func TestInquireBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l, err := NewNode(Config{Rank: 0, Size: 3, Host: &deafHost{told: make([][]byte, 3)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := func(peer int, number byte) {
+			if err := n.Handle(peer, []byte{reply, number, 0, 0, 0, 'a' + number}); err != nil {
+				t.Error(err)
+			}
+		}
+		for number := byte(1); number <= 2; number++ {
+			done := make(chan struct{})
+			go func() {
+				l.Inquire(time.Hour)
+				close(done)
+			}()
+			synctest.Wait()
+			answer(1, number)
+			if number == 2 {
+				if got := l.Inquire(time.Second); string(got[1]) != "c" || string(got[2]) != "b" {
+					t.Errorf("%q", got)
+				}
+			}
+			answer(2, number)
+			<-done
+		}
+		l.Close()
+	})
+}
