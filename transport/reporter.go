@@ -25,7 +25,7 @@ type Reporter interface {
 
 	// Inquire asks the other replicas what they are doing, whatever calls are in progress, and returns what they say,
 	// by replica; empty for those that are gone, nil for those that have not answered within the limit. After an abort
-	// it asks nobody in vain. Any goroutine may call it; one inquiry waits for the other, and where that takes until
-	// the limit it returns what has come to the other. The bytes are only to be read.
+	// it asks nobody in vain. Any goroutine may call it: who does while another asks has what comes to that one, until
+	// its own limit. The bytes are only to be read.
 	Inquire(limit time.Duration) [][]byte
 }

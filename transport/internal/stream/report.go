@@ -16,7 +16,6 @@ const reportTime = time.Second
 // reports is what replicas tell of themselves after an abort, and when they are asked.
 type reports struct {
 	sending sync.WaitGroup // a report of this replica is being made and sent
-	asking  sync.Mutex     // held by Inquire
 
 	mu      sync.Mutex // guards what follows
 	by      func(limit int) []byte
@@ -24,7 +23,9 @@ type reports struct {
 	limit   time.Time // when nobody waits for reports any more
 	number  uint32    // of this replica's last query
 	replies [][]byte  // to it, by replica
-	before  [][]byte  // to the one before
+	asking  bool      // Inquire waits for them
+	over    uint32    // the last query of which it does not any more
+	last    [][]byte  // the replies to that
 	queries []uint32  // by replica: the last query that is being answered; 0: none
 }
 
@@ -83,26 +84,23 @@ const queryBytes = 4
 func (l *Lane) Inquire(limit time.Duration) [][]byte {
 	n, r := l.node, &l.node.reports
 	until := time.Now().Add(limit)
-	for !r.asking.TryLock() {
-		if time.Now().After(until) { // what has come to the other is as good
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			out := make([][]byte, n.Size)
-			copy(out, r.replies)
-			for peer, text := range r.before { // it may have begun just now
-				if out[peer] == nil {
-					out[peer] = text
-				}
-			}
-			return out
-		}
-		time.Sleep(time.Millisecond)
-	}
-	defer r.asking.Unlock()
 	r.mu.Lock()
+	if r.asking {
+		defer r.mu.Unlock()
+		for number := r.number; r.over < number; {
+			if time.Now().After(until) {
+				return slices.Clone(r.replies)
+			}
+			r.mu.Unlock()
+			time.Sleep(time.Millisecond)
+			r.mu.Lock()
+		}
+		return slices.Clone(r.last)
+	}
+	r.asking = true
 	r.number++
 	message := binary.LittleEndian.AppendUint32([]byte{query}, r.number)
-	r.before, r.replies = r.replies, make([][]byte, n.Size)
+	r.replies = make([][]byte, n.Size)
 	r.mu.Unlock()
 	for peer := range n.Size {
 		if peer != n.Rank {
@@ -122,7 +120,8 @@ func (l *Lane) Inquire(limit time.Duration) [][]byte {
 			r.replies[peer] = []byte{}
 		}
 	}
-	return slices.Clone(r.replies)
+	r.asking, r.over, r.last = false, r.number, slices.Clone(r.replies)
+	return r.replies
 }
 
 // silent reports whether a replica that is there has not replied to the last query.

@@ -164,34 +164,35 @@ func TestLeftBetweenLooks(t *testing.T) {
 	l.Close()
 }
 
-// TestInquireBeside: who must wait for the inquiry of another until the limit has what has come to that, or to the one
-// before.
+// TestInquireBeside: who asks while another does has what comes to that one, all or what has come until the limit.
 func TestInquireBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l, err := NewNode(Config{Rank: 0, Size: 3, Host: &deafHost{told: make([][]byte, 3)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := func(peer int, number byte) {
-			if err := n.Handle(peer, []byte{reply, number, 0, 0, 0, 'a' + number}); err != nil {
+		answer := func(peer int) {
+			if err := n.Handle(peer, []byte{reply, 1, 0, 0, 0, 'x'}); err != nil {
 				t.Error(err)
 			}
 		}
-		for number := byte(1); number <= 2; number++ {
-			done := make(chan struct{})
-			go func() {
-				l.Inquire(time.Hour)
-				close(done)
-			}()
-			synctest.Wait()
-			answer(1, number)
-			if number == 2 {
-				if got := l.Inquire(time.Second); string(got[1]) != "c" || string(got[2]) != "b" {
-					t.Errorf("%q", got)
-				}
+		answers := make(chan [][]byte)
+		for range 3 {
+			go func() { answers <- l.Inquire(time.Hour) }()
+		}
+		synctest.Wait()
+		answer(1)
+		if got := fmt.Sprintf("%q", l.Inquire(time.Second)); got != `["" "x" ""]` {
+			t.Error(got)
+		}
+		answer(2)
+		for range 3 {
+			if got := fmt.Sprintf("%q", <-answers); got != `["" "x" "x"]` {
+				t.Error(got)
 			}
-			answer(2, number)
-			<-done
+		}
+		if r := &n.reports; r.number != 1 {
+			t.Errorf("%d queries", r.number)
 		}
 		l.Close()
 	})
