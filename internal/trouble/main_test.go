@@ -62,9 +62,9 @@ func TestExplain(t *testing.T) {
 		remains bool // the process of replica 3 does not end by itself
 		want    []string
 	}{
-		{"user", []string{"-limit", "1s"}, 8, true, []string{"deadline exceeded", "\nfirst: replica 3, for whom the others wait",
+		{"user", []string{"-limit", "3s"}, 8, true, []string{"deadline exceeded", "\nfirst: replica 3, for whom the others wait",
 			"time.Sleep, in ", ".compute (", others}},
-		{"lock", []string{"-limit", "1s"}, 8, true, []string{"first: replica 3, for whom", "sync.(*Mutex).Lock, in ",
+		{"lock", []string{"-limit", "3s"}, 8, true, []string{"first: replica 3, for whom", "sync.(*Mutex).Lock, in ",
 			".takeLock (", others}},
 		{"fewer", nil, 7, false, []string{"no file of replica 3", "first: replica 3 has left: "}},
 		{"order", nil, 8, false, []string{"first: they disagree: ", "replica 3 calls barrier",
@@ -139,7 +139,7 @@ func TestStatus(t *testing.T) {
 		until(t, "waiting for replica 3", func() bool {
 			_, v, text := look(t, dir)
 			table = text
-			return slices.Equal(v.Sinks, []int{3}) && len(v.Edges) == 7
+			return slices.Equal(v.Sinks, []int{3}) && len(v.Edges) == 7 && strings.Contains(text, ".takeLock (")
 		})
 		lines := strings.Split(table, "\n")
 		if !strings.Contains(lines[0], "job test, 8 replicas by shm: 7 wait for replica 3") ||
