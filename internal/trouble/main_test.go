@@ -81,6 +81,9 @@ func TestExplain(t *testing.T) {
 			"panic, in ", ".look ("}},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
+			if testing.Short() && c.kind != "lock" && c.kind != "killed" {
+				t.Skip("it takes seconds of waiting, and all are told apart without -short")
+			}
 			job, _, dir := troubled(t, append(c.args, "-kind", c.kind)...)
 			var said watch.Job
 			until(t, "written", func() bool {
