@@ -36,7 +36,7 @@ func (c *Comm) beSeen(cfg *config, process bool) {
 	if run == "" {
 		run = rand.Text()
 	}
-	first := all.Identify(watch.Process{Job: cfg.job, Run: run, Size: c.Replicas(), Host: hostname(),
+	first := all.Identify(watch.Process{Job: cfg.job, Run: run, Size: c.Replicas(), Host: watch.Hostname(),
 		Program: filepath.Base(os.Args[0]), Transport: c.group.link.Transport},
 		func() *watch.Failure { return failureOf(endpoint.Err()) })
 	if !first { // another Comm of the process has done all this
@@ -52,12 +52,6 @@ func (c *Comm) beSeen(cfg *config, process bool) {
 		c.answer(cfg.job, run)
 	}
 }
-
-// hostname is the name of this host, or "", which is as good as any.
-var hostname = sync.OnceValue(func() string {
-	name, _ := os.Hostname()
-	return name
-})
 
 // answer has the process answer those that ask for its state. That it cannot is no reason not to work.
 func (c *Comm) answer(job, run string) {

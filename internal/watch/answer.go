@@ -48,7 +48,7 @@ var listeners atomic.Int64
 // named by run, host, replica and process. say is called for each that asks, on goroutines of its own; all: the
 // others are asked too.
 func Answer(dir, run string, replica int, say func(all bool) Job) (io.Closer, error) {
-	name := fmt.Sprintf("%08x-%08x-%d-%d-%d.sock", short(run), short(hostname()), replica, os.Getpid(),
+	name := fmt.Sprintf("%08x-%08x-%d-%d-%d.sock", short(run), short(Hostname()), replica, os.Getpid(),
 		listeners.Add(1))
 	path := filepath.Join(dir, name)
 	if replica == 0 { // one of a job is enough
@@ -140,8 +140,8 @@ func (a *answerer) Close() error {
 	return err
 }
 
-// hostname is the name of this host, or "".
-var hostname = sync.OnceValue(func() string {
+// Hostname is the name of this host, or "".
+var Hostname = sync.OnceValue(func() string {
 	name, _ := os.Hostname() // "" is as good as any name
 	return name
 })
@@ -177,7 +177,7 @@ func sockets(dir string) (out []socket, err error) {
 		replica, e3 := strconv.Atoi(parts[2])
 		pid, e4 := strconv.Atoi(parts[3])
 		if e1 == nil && e2 == nil && e3 == nil && e4 == nil && replica >= 0 && replica < maxSize {
-			out = append(out, socket{filepath.Join(dir, e.Name()), uint32(run), uint32(host) == short(hostname()),
+			out = append(out, socket{filepath.Join(dir, e.Name()), uint32(run), uint32(host) == short(Hostname()),
 				replica, pid})
 		}
 	}
@@ -194,7 +194,7 @@ func Ask(ctx context.Context, dir string) ([]Job, error) {
 	}
 	all = slices.DeleteFunc(all, func(s socket) bool { return !s.own })
 	answers := make([]*Job, len(all))
-	dead := make([]bool, len(all))
+	refused := make([]bool, len(all)) // the process is no more, is about to listen, or has just left
 	var asking sync.WaitGroup
 	own, cancel := context.WithTimeout(ctx, ownTime)
 	defer cancel()
@@ -202,8 +202,7 @@ func Ask(ctx context.Context, dir string) ([]Job, error) {
 		asking.Go(func() {
 			job, err := s.ask(own, askOwn)
 			answers[i] = job
-			refused := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
-			dead[i] = refused && gone(s.pid) // else it is about to listen, or has just left
+			refused[i] = errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 		})
 	}
 	asking.Wait()
@@ -212,7 +211,7 @@ func Ask(ctx context.Context, dir string) ([]Job, error) {
 	of, asked := map[uint32]*Job{}, map[*Job]socket{} // by run; a process of it that has answered
 	for i, s := range all {
 		a := answers[i]
-		if a == nil && dead[i] {
+		if refused[i] {
 			continue
 		}
 		j := of[s.run]

@@ -104,8 +104,8 @@ func TestAskDead(t *testing.T) {
 		l.Close()
 		return path
 	}
-	dead := left(short(hostname()), 1, over.Process.Pid)
-	alive := left(short(hostname()), 1, os.Getpid())                                   // is about to listen
+	dead := left(short(Hostname()), 1, over.Process.Pid)
+	alive := left(short(Hostname()), 1, os.Getpid())                                   // is about to listen
 	foreign := []string{"notes.txt", "a-b-c-d-e.sock", "00000000-00000000-1-2-3.sock"} // the last is no socket
 	foreign = append(foreign, filepath.Base(alive), filepath.Base(left(short("another host"), 2, over.Process.Pid)))
 	for _, name := range foreign[:3] {
@@ -114,7 +114,7 @@ func TestAskDead(t *testing.T) {
 		}
 	}
 	mute, err := net.ListenUnix("unix", &net.UnixAddr{
-		Name: filepath.Join(dir, fmt.Sprintf("%08x-%08x-2-%d-1.sock", short("j"), short(hostname()), os.Getpid())),
+		Name: filepath.Join(dir, fmt.Sprintf("%08x-%08x-2-%d-1.sock", short("j"), short(Hostname()), os.Getpid())),
 		Net:  "unix"})
 	if err != nil {
 		t.Fatal(err)

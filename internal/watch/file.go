@@ -24,7 +24,7 @@ type file struct {
 	Process
 }
 
-// WriteFile writes what a process says into a directory, in a file that is named by job, replica and process, in place
+// WriteFile writes what a process says into a directory, in a file that is named by run, replica and process, in place
 // of the one that it has written before. It returns the path.
 func WriteFile(dir string, p Process) (string, error) {
 	text, err := json.MarshalIndent(file{fileFormat, p}, "", "\t")
