@@ -74,10 +74,7 @@ func (c *Comm) tell(ctx context.Context, k *call, f *transport.Call, began int64
 // end tells that the call is over, and with which error, which it returns.
 func (c *Comm) end(err error) error {
 	l := c.conn
-	if l.tracing.trace != nil {
-		l.endTrace(err)
-	}
-	l.Flight.End(err != nil)
+	l.Flight.End(err != nil, l.endTrace(err))
 	return err
 }
 
@@ -117,7 +114,7 @@ func (c *Comm) crashed() {
 	}
 	l.silence()
 	c.Abort(flight.ErrCrash)
-	l.Flight.End(true)
+	l.Flight.End(true, 0)
 }
 
 // turnedAway tells of a call that never had its turn, which ends as it starts, and makes its error.

@@ -113,7 +113,7 @@ func (c *Comm) compare(ctx context.Context, j *job.Job, f *transport.Call) error
 	own.Seq = c.number(&k)
 	listener := l.Listener
 	l.Listener = nil
-	l.Flight.End(false) // of the call that is compared
+	l.Flight.End(false, 0) // of the call that is compared
 	l.Flight.Begin(c.label, &own, ticks.Now())
 	x.job.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, nil, c.Size())
 	err := c.compares.Perform(ctx, &x.job, &own)

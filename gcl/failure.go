@@ -49,15 +49,6 @@ func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callEr
 	return e
 }
 
-// failure is why calls of the connection would fail, nil if they would not.
-func (l *connection) failure() error {
-	err := l.Endpoint.Err()
-	if err == nil {
-		return nil
-	}
-	return newError(names(l.flights.NamesIn(err, isNamed)).explain(err))
-}
-
 // place is what an error about call number seq of c, or about none if that is 0, has Dump know.
 func (c *Comm) place(seq uint64) flight.Place {
 	return flight.Place{Recorders: c.conn.flights, Recorder: c.conn.Flight, Group: c.group.ID, Seq: seq}

@@ -31,14 +31,13 @@ const (
 // beSeen says which job the communicator is, and has others see what becomes of it: a process of a job answers those
 // that ask for its state, and any writes a file when the communicator fails.
 func (c *Comm) beSeen(cfg *config, process bool) {
-	all, endpoint := c.conn.flights, c.conn.Endpoint
+	all := c.conn.flights
 	run := cfg.run
 	if run == "" {
 		run = rand.Text()
 	}
 	first := all.Identify(watch.Process{Job: cfg.job, Run: run, Size: c.Replicas(), Host: watch.Hostname(),
-		Program: filepath.Base(os.Args[0]), Transport: c.group.link.Transport},
-		func() *watch.Failure { return failureOf(endpoint.Err()) })
+		Program: filepath.Base(os.Args[0]), Transport: c.group.link.Transport})
 	if !first { // another Comm of the process has done all this
 		return
 	}
@@ -118,11 +117,12 @@ func writeState(dir string, all *flight.Recorders, heard []watch.Process) {
 	}
 }
 
-// failureOf is the error of an endpoint as data.
-func failureOf(err error) *watch.Failure {
+// failure is why calls of the connection would fail, nil if they would not.
+func (l *connection) failure() *watch.Failure {
 	var (
 		abort  *transport.AbortError
 		closed *transport.ClosedError
+		err    = l.Endpoint.Err()
 		f      = &watch.Failure{Replica: -1}
 	)
 	if errors.As(err, &abort) {
@@ -146,7 +146,7 @@ func failureOf(err error) *watch.Failure {
 	if abort != nil { // everybody knows by whom
 		err = abort.Cause
 	}
-	f.Error = bounded(explain(err))
+	f.Error = bounded(names(l.flights.NamesIn(err, isNamed)).explain(err))
 	return f
 }
 

@@ -88,6 +88,7 @@ type TraceCall struct {
 
 	comm  *Comm // that the call was made on
 	began int64 // by ticks.Now; 0: the call never got its turn
+	ended int64 // by ticks.Now; 0: it goes on
 }
 
 // Elapsed is how long ago the call got its turn: in CollectiveEnd, how long it took. It is 0 of a call that never got
@@ -96,6 +97,9 @@ type TraceCall struct {
 func (c *TraceCall) Elapsed() time.Duration {
 	if c == nil || c.began == 0 {
 		return 0
+	}
+	if c.ended != 0 {
+		return ticks.Between(c.began, c.ended)
 	}
 	return ticks.Since(c.began)
 }

@@ -3,6 +3,8 @@ package gcl
 import (
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/internal/ticks"
+	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
 
@@ -14,22 +16,29 @@ type tracing struct {
 	round int
 }
 
-func (l *connection) endTrace(err error) {
+// endTrace tells of the end of the call, and returns when that was, by ticks.Now; 0: nobody wanted to know.
+func (l *connection) endTrace(err error) int64 {
 	t := &l.tracing
+	if t.trace == nil {
+		return 0
+	}
 	t.leaveRound(err)
+	t.call.ended = 0
 	if f := t.trace.CollectiveEnd; f != nil {
+		t.call.ended = ticks.Now()
 		f(t.call, err)
 	}
 	l.silence()
+	return t.call.ended
 }
 
 // silence ends the telling.
 func (l *connection) silence() { l.tracing.trace, l.tracing.open, l.Listener = nil, false, nil }
 
 // Chosen implements flight.Listener.
-func (t *tracing) Chosen(r route.Route, rounds int, rings flight.Rings) {
-	t.call.Method, t.call.Path = r.Method, Path(r.Path)
-	t.call.Implementation = Implementation(r.Traced(t.call.Phase))
+func (t *tracing) Chosen(m methods.Method, p route.Path, together bool, rounds int, rings flight.Rings) {
+	t.call.Method, t.call.Path = m, Path(p)
+	t.call.Implementation = Implementation(route.Traced(p, together, t.call.Phase))
 	if t.trace.MethodChosen == nil {
 		return
 	}

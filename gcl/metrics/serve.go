@@ -278,15 +278,15 @@ func lateness() (most []watch.Late) {
 // condition is what is wrong with the communicators of this process.
 type condition struct {
 	stalls []flight.Stall
-	aborts []error
+	aborts []*watch.Failure
 }
 
 // health looks at all communicators of this process.
 func health() (h condition) {
 	for s := range flight.Open() {
 		h.stalls = append(h.stalls, s.Stalls()...)
-		if err := s.Failure(); err != nil {
-			h.aborts = append(h.aborts, err)
+		if f := s.Failure(); f != nil {
+			h.aborts = append(h.aborts, f)
 		}
 	}
 	return h
@@ -298,8 +298,12 @@ func (h condition) text() string {
 	for _, s := range h.stalls {
 		fmt.Fprintf(&b, "%s has waited for %v on replicas %v: %s\n", s.Call, s.Waited, s.Replicas, s.Why)
 	}
-	for _, err := range h.aborts {
-		fmt.Fprintf(&b, "%v\n", err)
+	for _, f := range h.aborts {
+		by := ""
+		if f.Replica >= 0 && f.Kind != watch.Lost && f.Kind != watch.Left {
+			by = fmt.Sprintf(" by replica %d", f.Replica)
+		}
+		fmt.Fprintf(&b, "gcl: aborted%s: %s\n", by, f.Error)
 	}
 	return b.String()
 }

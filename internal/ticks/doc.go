@@ -63,7 +63,10 @@ var known atomic.Pointer[Scale]
 
 // Since is the time since a reading of Now. The first call makes a Scale, as NewScale does. All others take that one,
 // so they cost little more than Now.
-func Since(from int64) time.Duration {
+func Since(from int64) time.Duration { return Between(from, Now()) }
+
+// Between is the time from one reading of Now to another, by the Scale of Since.
+func Between(from, to int64) time.Duration {
 	s := known.Load()
 	if s == nil {
 		made, measured := measure()
@@ -71,7 +74,7 @@ func Since(from int64) time.Duration {
 			known.Store(s)
 		}
 	}
-	return s.Between(from, Now())
+	return s.Between(from, to)
 }
 
 // Between is the time from one reading of Now to another.

@@ -58,7 +58,7 @@ func (l *Carrier) Inspect() Inspection {
 func (l *Carrier) Messages(ctx context.Context, m *rounds.Messages) error {
 	l.Flight.Choose(methods.Auto, route.Messages)
 	if l.Listener != nil {
-		l.Listener.Chosen(route.Route{Path: route.Messages}, m.Rounds(), flight.Rings{})
+		l.Listener.Chosen(methods.Auto, route.Messages, false, m.Rounds(), flight.Rings{})
 	}
 	return l.Pass(ctx, m)
 }
@@ -68,7 +68,7 @@ func (w *Caller) chosen(j *job.Job, r *route.Route, rounds int) {
 	l := w.Carrier
 	l.Flight.Choose(r.Method, r.Path)
 	if l.Listener != nil {
-		l.Listener.Chosen(*r, rounds, w.ringsOf(j, r))
+		l.Listener.Chosen(r.Method, r.Path, r.Together, rounds, w.ringsOf(j, r))
 	}
 }
 

@@ -42,11 +42,11 @@ func TestReachedElsewhere(t *testing.T) {
 			f := theirs.Open(1, 7)
 			for seq := range uint64(3) {
 				make1(f, group, seq+1)
-				f.End(false)
+				f.End(false, 0)
 			}
 			for k := range c.others {
 				make1(f, wire.GroupID([]int{1, 2 + k}, 0), 1)
-				f.End(false)
+				f.End(false, 0)
 			}
 			ours := New(func(transport.Call) string { return "" })
 			own := ours.Open(0, 7)

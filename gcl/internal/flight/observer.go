@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
 
@@ -16,11 +17,14 @@ type Observer struct {
 
 // Listener is told what the call in progress does.
 type Listener interface {
-	Chosen(r route.Route, rounds int, rings Rings) // how the call, or its phase, is carried out
-	StartPhase(phase uint64)                       // of Hybrid, from 1 on
-	StartRound(round int)                          // the rank enters it, and so has left the one before
-	EndRound(err error)                            // the last one is over, or was called off
-	WantsSegments() bool                           // whether to tell of segments
+	// Chosen says how the call, or its phase, is carried out, and whether replicas step together. It gets no
+	// route.Route: to copy one that has just been written stalls.
+	Chosen(m methods.Method, p route.Path, together bool, rounds int, rings Rings)
+
+	StartPhase(phase uint64) // of Hybrid, from 1 on
+	StartRound(round int)    // the rank enters it, and so has left the one before
+	EndRound(err error)      // the last one is over, or was called off
+	WantsSegments() bool     // whether to tell of segments
 	Segment(peer int, kind transport.Kind, bytes int, number uint64)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/internal/ticks"
+	"gogcl.dev/internal/watch"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
@@ -49,7 +50,7 @@ type Recorder struct {
 	mu     sync.Mutex // guards what follows, and reading
 	aside  []*Waiting // calls that wait for their turn, and the last that failed to get it
 	closed bool
-	err    func() error // of FailsBy; nil: of no lane, or of a closed one
+	failed func() *watch.Failure // of FailsBy; nil: of no lane
 }
 
 // Waiting is a call that has not had its turn.
@@ -138,8 +139,8 @@ func (f *Recorder) store(method uint8, p route.Path, round int) {
 // fewElements is how many a call that sends nothing copies about as fast as the clock is read.
 const fewElements = 128
 
-// End records that the call in progress is over.
-func (f *Recorder) End(failure bool) {
+// End records that the call in progress is over. now is by ticks.Now, or 0: nobody has looked at the clock.
+func (f *Recorder) End(failure bool, now int64) {
 	r := f.slot(f.begun - 1)
 	r.unpackWhere(f.begun-1, f.where.Load())
 	r.method, r.path, r.phase = uint8(f.method), f.path, uint8(min(f.phase, maxPhase))
@@ -148,7 +149,7 @@ func (f *Recorder) End(failure bool) {
 		r.state = failed
 	}
 	quick := f.path == route.Small || f.path == route.Local && r.count <= fewElements
-	if failure || !quick || f.phase > 0 {
+	if r.end = now; now == 0 && (failure || !quick || f.phase > 0) {
 		r.end = ticks.Now()
 	}
 	f.head.Store(2 * f.begun)
@@ -256,29 +257,32 @@ func (f *Recorder) IsClosed() bool {
 	return f.closed
 }
 
-// FailsBy is told what says why calls of the lane would fail, nil if they would not.
-func (f *Recorder) FailsBy(err func() error) {
+// FailsBy is told what says why calls of the lane would fail, nil if they would not, or if the replica has closed it.
+func (f *Recorder) FailsBy(failed func() *watch.Failure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.err = err
+	f.failed = failed
 }
 
-// failure is why calls of the lane would fail, nil if they would not or the lane is closed.
-func (f *Recorder) failure() error {
+// failure is why calls of the lane would fail, or would have failed when it was closed; nil if they would not.
+func (f *Recorder) failure() *watch.Failure {
 	f.mu.Lock()
-	err := f.err
+	failed := f.failed
 	f.mu.Unlock()
-	if err == nil {
+	if failed == nil {
 		return nil
 	}
-	return err() // which may read recorders
+	return failed() // which may read recorders
 }
 
 // Close notes that the lane is no more. What it recorded stays.
 func (f *Recorder) Close() {
+	last := f.failure()
 	f.mu.Lock()
 	before := f.closed
-	f.closed, f.err = true, nil
+	if f.closed = true; !before {
+		f.failed = func() *watch.Failure { return last } // without what the lane needed
+	}
 	f.mu.Unlock()
 	if f.all != nil && !before {
 		f.all.closed()

@@ -18,7 +18,6 @@ type Recorders struct {
 	heard  []Reports // what the replicas of other processes tell
 	stalls stalls
 	job    watch.Process // see Identify
-	failed func() *watch.Failure
 	atEnd  []func()
 	bodies map[int]uint64 // goroutines by replica: see Body
 	noQuit bool           // see IgnoreQuit

@@ -235,14 +235,23 @@ func (s *Recorders) Stalls() (all []Stall) {
 	return all
 }
 
-// Failure is why calls on a connection that is not closed would fail; nil if they would not.
-func (s *Recorders) Failure() error {
+// Failure is why calls on an open connection would fail; nil if they would not. Where all are closed it is why they
+// would have failed before.
+func (s *Recorders) Failure() (before *watch.Failure) {
+	open := false
 	for _, f := range s.list() {
-		if err := f.failure(); err != nil {
-			return err
+		failed, closed := f.failure(), f.IsClosed()
+		if failed != nil && !closed {
+			return failed
+		}
+		if open = open || !closed; before == nil {
+			before = failed
 		}
 	}
-	return nil
+	if open {
+		return nil
+	}
+	return before
 }
 
 // stall is what is to be said of the call in progress of a recorder. It is over, perhaps: then there is nothing.

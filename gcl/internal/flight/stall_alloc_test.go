@@ -13,7 +13,7 @@ import (
 func TestLookAllocatesNothing(t *testing.T) {
 	s := busy(3, 51)
 	for _, f := range s.all {
-		f.End(false)
+		f.End(false, 0)
 	}
 	s.Watch(time.Hour, func([]Stall, []watch.Process) {})
 	if n := testing.AllocsPerRun(100, s.lookForStalls); n != 0 {

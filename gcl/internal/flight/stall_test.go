@@ -1,7 +1,6 @@
 package flight
 
 import (
-	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -89,26 +88,31 @@ func TestStalls(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, f := range all[:2] {
-		f.End(false)
+		f.End(false, 0)
 	}
 	if got := s.Stalls(); got != nil {
 		t.Errorf("after the call: %v", got)
 	}
 }
 
-// TestFailure: why a connection fails is known until it is closed.
+// TestFailure: why a connection fails is known until it is closed, and longer where no other is open.
 func TestFailure(t *testing.T) {
-	s, reason := New(func(transport.Call) string { return "" }), errors.New("the reason")
-	s.Open(0, 0)
-	f := s.Open(1, 0)
-	if err := s.Failure(); err != nil {
-		t.Error(err)
+	s, reason := New(func(transport.Call) string { return "" }), &watch.Failure{Error: "the reason"}
+	well, ill := s.Open(0, 0), s.Open(1, 0)
+	if f := s.Failure(); f != nil {
+		t.Error(f)
 	}
-	f.FailsBy(func() error { return reason })
-	if err := s.Failure(); err != reason {
-		t.Errorf("%v, want the reason", err)
+	now := reason
+	ill.FailsBy(func() *watch.Failure { return now })
+	if f := s.Failure(); f != reason {
+		t.Errorf("%v, want the reason", f)
 	}
-	if f.Close(); s.Failure() != nil {
-		t.Error("a closed connection fails")
+	ill.Close()
+	now = nil
+	if f := s.Failure(); f != nil {
+		t.Errorf("%v, of a closed connection beside one that works", f)
+	}
+	if well.Close(); s.Failure() != reason {
+		t.Errorf("%v after all were closed, want the reason", s.Failure())
 	}
 }

@@ -17,16 +17,14 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Identify has State say which job the communicator is, and failure why it has failed, nil if it has not. The first
-// call counts, which it reports.
-func (s *Recorders) Identify(job watch.Process, failure func() *watch.Failure) (first bool) {
+// Identify has State say which job the communicator is. The first call counts, which it reports.
+func (s *Recorders) Identify(job watch.Process) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed != nil {
-		return false
+	if first = s.job.Run == ""; first {
+		s.job = job
 	}
-	s.job, s.failed = job, failure
-	return true
+	return first
 }
 
 // Body notes that the calling goroutine is that of the body of a replica.
@@ -99,12 +97,9 @@ func (s *Recorders) Job(calls int, limit time.Duration) watch.Job {
 
 func (s *Recorders) state(w *Whereabouts, calls, times int) watch.Process {
 	s.mu.Lock()
-	out, failed := s.job, s.failed
+	out := s.job
 	s.mu.Unlock()
-	out.At, out.PID = time.Now(), os.Getpid()
-	if failed != nil {
-		out.Failure = failed()
-	}
+	out.At, out.PID, out.Failure = time.Now(), os.Getpid(), s.Failure()
 	list := s.list()
 	times = min(times, maxTimes/max(len(list), 1))
 	var at *watch.Replica

@@ -19,18 +19,18 @@ import (
 // busy is a replica 1 of 4 with so many connections, each with so many calls, the last of which goes on.
 func busy(connections, calls int) *Recorders {
 	s := New(func(transport.Call) string { return "data" })
-	s.Identify(watch.Process{Job: "j", Size: 4, Program: strings.Repeat("p", 100)},
-		func() *watch.Failure { return &watch.Failure{Error: strings.Repeat("long ", 1000), Replica: 2} })
+	s.Identify(watch.Process{Job: "j", Run: "r", Size: 4, Program: strings.Repeat("p", 100)})
 	members := []int{0, 1, 2, 3}
 	l := &Label{Name: strings.Repeat("n", 60), Members: members, Rank: 1, Group: wire.GroupID(members, 0)}
 	for k := range connections {
 		f := s.Open(1, uint64(k))
+		f.FailsBy(func() *watch.Failure { return &watch.Failure{Error: strings.Repeat("long ", 1000), Replica: 2} })
 		for seq := range calls {
 			f.Begin(l, &transport.Call{Group: l.Group, Seq: uint64(seq + 1), Count: 1000,
 				Collective: uint8(schedule.AllReduce), DType: uint8(tensor.F32)}, ticks.Now())
 			f.Choose(1, route.Messages)
 			if seq < calls-1 {
-				f.End(false)
+				f.End(false, 0)
 			}
 		}
 	}

@@ -176,15 +176,14 @@ func (s *Setting) ByMessages(q *Question) Route {
 	return apart.Route(q)
 }
 
-// Traced is the implementation that a Trace is told of, in a phase of Hybrid or in none, 0. An engine has
-// none.
-func (r *Route) Traced(phase int) Implementation {
+// Traced is the implementation that a Trace is told of, in a phase of Hybrid or in none, 0. An engine has none.
+func Traced(p Path, together bool, phase int) Implementation {
 	switch {
-	case r.Path == Local || r.Path == Engine:
+	case p == Local || p == Engine:
 		return Auto
 	case phase > 0:
 		return Hybrid
-	case r.Together:
+	case together:
 		return Syncful
 	}
 	return Syncless
