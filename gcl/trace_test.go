@@ -417,8 +417,8 @@ func TestNamed(t *testing.T) {
 	})
 }
 
-// TestTraceCallElapsed: a call's time counts from its turn to its end. One that never got its turn, or came with no event,
-// has none.
+// TestTraceCallElapsed: a call's time counts from its turn to its end. One that never got its turn, or came with no
+// event, has none.
 func TestTraceCallElapsed(t *testing.T) {
 	var start, end, later, away time.Duration
 	pause := 2 * time.Millisecond

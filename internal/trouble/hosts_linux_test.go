@@ -36,7 +36,8 @@ func TestHosts(t *testing.T) {
 		for r := range processes {
 			host := r / (replicas / 2)
 			cmd := exec.Command(program)
-			cmd.Env = append(jobtest.Environment(), "GCL_RENDEZVOUS=10.77.0.1:6000", "GCL_SECRET=a secret of this test, and only of it",
+			cmd.Env = append(jobtest.Environment(), "GCL_RENDEZVOUS=10.77.0.1:6000",
+				"GCL_SECRET=a secret of this test, and only of it",
 				"GCL_JOB=test", fmt.Sprint("WORLD_SIZE=", replicas), fmt.Sprint("RANK=", r),
 				"GCL_DUMP_DIR="+files[host], "XDG_RUNTIME_DIR="+sockets[host],
 				jobtest.Entry("-kind", "lock", "-replica", fmt.Sprint(victim)))

@@ -73,7 +73,8 @@ func (p Pricer) Answer() (a Answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.Method, a.Implementation, a.Why = r.Method, route.Traced(r.Path, r.Together, 0), resolved.why(r)+because(p.Setting.Method, skipped)
+	a.Method, a.Implementation = r.Method, route.Traced(r.Path, r.Together, 0)
+	a.Why = resolved.why(r) + because(p.Setting.Method, skipped)
 	if r.Phases {
 		a.Implementation = route.Hybrid
 		if a.Method, a.Why, err = p.whyHybrid(); err != nil {
