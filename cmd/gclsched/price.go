@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 )
@@ -21,8 +21,7 @@ import (
 func priceVerb(f *flag.FlagSet, from *source) work {
 	p := &pricing{from: from}
 	text := f.String("bytes", "1K,32K,1M,32M", "`sizes` of the larger buffer, with commas: 8, 4K, 1M, 2G")
-	f.StringVar(&p.file, "network", "", "`file` of a network, as cost.ParseGraph reads it, for the links between ranks; -shape "+
-		"and -domains unless given")
+	f.StringVar(&p.file, "network", "", command.NetworkUsage+"; -shape and -domains unless given")
 	f.DurationVar(&p.overhead, "overhead", 0, "`time` that a message takes of its sender's processor, and once more of its "+
 		"receiver's, such as 300ns")
 	f.BoolVar(&p.csv, "csv", false, "print CSV, a line for each size and method")
@@ -250,7 +249,7 @@ func (t *priceTable) csv(out *strings.Builder) {
 // linked is the network that a file says, or where there is none -shape and -domains, and its name.
 func (s *source) linked(file string, size int) (cost.Network, string, error) {
 	if file != "" {
-		n, err := readNetwork(file)
+		n, err := command.Network(file)
 		if err != nil {
 			return nil, "", err
 		}
@@ -261,19 +260,6 @@ func (s *source) linked(file string, size int) (cost.Network, string, error) {
 		return nil, "", err
 	}
 	return cost.Machine(t), t.String(), nil
-}
-
-// readNetwork reads a file of a network.
-func readNetwork(file string) (cost.Network, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err // it names the file
-	}
-	g, err := cost.ParseGraph(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return g, nil
 }
 
 // parseSizes reads numbers of bytes with commas between them.

@@ -66,7 +66,7 @@ func table() []row {
 				"topology", "transport/faulty", "transport/inproc"},
 		},
 		{pkg: "internal/progress", imports: []string{"internal/command"}},
-		{pkg: "internal/command", modules: []string{xsys}},
+		{pkg: "internal/command", imports: []string{"methods/cost"}, modules: []string{xsys}},
 		{pkg: "internal/freeport"},
 		{pkg: "internal/machine"},
 		{pkg: "internal/meddler"},

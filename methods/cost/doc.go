@@ -30,6 +30,8 @@
 //	[FatTree]     from each replica or switch to the next    the way over the first switch that is above both ends
 //	[ParseGraph]  those of a file                            a shortest way
 //
+// [ParseNetwork] makes those of the first three of a name, such as torus:8x8x8 or fattree:16x8x4.
+//
 // A shortest way is the direct link, and where there is none one with the fewest links, through replicas, members or
 // not, and switches; of several, that through the nodes with the lowest numbers.
 //

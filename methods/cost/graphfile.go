@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Graph is a network from a file: replicas and switches, and links between them. The zero Graph has no replicas. A
@@ -113,19 +112,8 @@ func parseLine(words []string, nodes int) (line, error) {
 		return line{}, fmt.Errorf("a link from node %d to itself", l.a)
 	}
 	var err error
-	if l.link.BytesPerSecond, err = strconv.ParseFloat(words[3], 64); err != nil {
-		return line{}, fmt.Errorf("%q bytes per second, want a finite number above 0", words[3])
-	}
-	if l.link.Latency, err = time.ParseDuration(words[4]); err != nil {
-		return line{}, fmt.Errorf("a latency of %q, want one as 500ns or 1.5us", words[4])
-	}
-	l.link.Cables = 1
-	if len(words) == 6 {
-		if l.link.Cables, err = strconv.Atoi(words[5]); err != nil || l.link.Cables < 1 {
-			return line{}, fmt.Errorf("%q cables, want 1 to %d", words[5], maxCables)
-		}
-	}
-	return l, l.link.check()
+	l.link, err = parseLink(words[3:])
+	return l, err
 }
 
 // join adds the links of a line.

@@ -6,12 +6,30 @@ import (
 	"gogcl.dev/topology"
 )
 
+// machine is the network of a topology.
+type machine struct {
+	Network
+	topology topology.Topology
+}
+
 // Machine returns the network of a topology: ports on a clique, halves of bundles on a ladder. The package comment says
 // what they are.
 func Machine(t topology.Topology) Network {
 	if t.Shape() == topology.Clique {
-		return newPorts(t)
+		return machine{newPorts(t), t}
 	}
+	return machine{bundles(t), t}
+}
+
+// TopologyOf is the topology of a network that [Machine] has made, or [ParseNetwork] of the name of a machine. ok is
+// false of others.
+func TopologyOf(n Network) (t topology.Topology, ok bool) {
+	m, ok := n.(machine)
+	return m.topology, ok
+}
+
+// bundles is the network of ladders.
+func bundles(t topology.Topology) *graph {
 	n := t.Replicas()
 	g := newGraph(n, 0)
 	for a := range n {
