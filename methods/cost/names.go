@@ -64,10 +64,7 @@ func ParseNetwork(name string) (Network, error) {
 	if kind.machine {
 		between = "+"
 	}
-	fail := func(err error) (Network, error) {
-		text, _ := strings.CutPrefix(err.Error(), "cost: ")
-		return nil, fmt.Errorf("cost: network %.100q: %s", name, text)
-	}
+	fail := func(err error) (Network, error) { return nil, fmt.Errorf("cost: network %.100q: %w", name, err) }
 	var sizes []int
 	for text := range strings.SplitSeq(parts[1], between) {
 		n, err := strconv.Atoi(text)

@@ -78,14 +78,14 @@ func TestParseNetworkErrors(t *testing.T) {
 		"torus:":            `cost: network "torus:": "", want a number from 1 to 16777216, as in torus:8x8x8`,
 		"torus:8+8":         `cost: network "torus:8+8": "8+8", want a number from 1 to 16777216, as in torus:8x8x8`,
 		"torus:0x8":         `cost: network "torus:0x8": "0", want a number `,
-		"torus:4096x8192":   `cost: network "torus:4096x8192": a torus of [4096 8192]: more than 16777216 replicas`,
+		"torus:4096x8192":   `cost: network "torus:4096x8192": cost: a torus of [4096 8192]: more than 16777216 replicas`,
 		"torus:4:1e9":       `cost: network "torus:4:1e9": link "1e9": 1 words, want BYTES_PER_SECOND,LATENCY or `,
 		"torus:4:0,1us":     `cost: network "torus:4:0,1us": link "0,1us": 0 bytes per second, want a finite number above 0`,
 		"torus:4:x,1us":     `cost: network "torus:4:x,1us": link "x,1us": "x" bytes per second, want a finite `,
 		"torus:4:1,1":       `cost: network "torus:4:1,1": link "1,1": a latency of "1", want one as 500ns or 1.5us`,
 		"torus:4:1,1s,0":    `cost: network "torus:4:1,1s,0": link "1,1s,0": "0" cables, want 1 to 1024`,
 		"torus:4:1,1s:":     `cost: network "torus:4:1,1s:": link "": 1 words, want `,
-		"torus:4:1,0s:1,0s": `cost: network "torus:4:1,0s:1,0s": 2 links for a torus of 1 dimensions, want 1 or 1`,
+		"torus:4:1,0s:1,0s": `cost: network "torus:4:1,0s:1,0s": cost: 2 links for a torus of 1 dimensions, want 1 or 1`,
 		"fattree:2x2x2:1,0s:1,0s": `cost: network "fattree:2x2x2:1,0s:1,0s": 2 links for a fat tree of 3 levels, want 1 or ` +
 			`3`,
 		"fattree:64x64x2": `cost: network "fattree:64x64x2": 4096 cables for 4096 replicas below a switch of level 1, want ` +
