@@ -3,7 +3,7 @@
 //	gclsched check FILE                                          is it right?
 //	gclsched draw FILE                                           who sends to whom, as text
 //	gclsched draw -svg ring.svg -method clockwise_ring -n 8      the same as a picture
-//	gclsched price -bytes 4K,64M -shape open-ladder FILE         what it costs
+//	gclsched price -bytes 4K,64M -network open-ladder:8 FILE     what it costs
 //	gclsched price -method all -n 8 -overhead 300ns              which method is best
 //	gclsched bench -bytes 64K,1M FILE                            how long it takes, beside what auto takes
 //	gclsched convert -o ring.xml ring.txt                        text to XML and back
@@ -20,15 +20,20 @@
 //	command   prints                                                     flags of its own
 //	check     the proof's report: rounds, messages, chunks sent, waste   -strict
 //	draw      the shape, or the table that says everything               -picture, -svg
-//	price     a line for each size: rounds, bytes sent, time             -bytes, -network, -overhead, -csv
+//	price     a line for each size: rounds, bytes sent, time, bound      -bytes, -overhead, -csv
 //	bench     a line for each size: time of a call, and of one by auto   -bytes, -time
 //	convert   the schedule as text or XML                                -o, -to
 //
-// -shape and -domains are where the ranks sit: rings of -method go round that, and price takes it for the network.
-// -network gives price another one, in a file: go doc gogcl.dev/methods/cost.ParseGraph has the form.
+// -network is where the ranks sit, a clique of all of them unless given: a name, such as torus:8x8x8, fattree:16x8x4,
+// clique:4+4 or open-ladder:8 (go doc gogcl.dev/methods/cost.ParseNetwork), or a file of links (ParseGraph). Rings of
+// -method go round a clique or a ladder, and price takes it for the links. With -method -n is the number of its replicas.
 // The second line that price prints names the network. It has alpha and beta of the messages between rank 0 and the
 // others, which are the latency of a message's way and the time of a byte on the slowest link of it, and the overhead:
 // -overhead is what a message takes of its sender's processor, and once more of its receiver's.
+//
+// The last column is how much of what the network allows a schedule reaches: the time that no method is faster than, by
+// the worst cut of the network (go doc gogcl.dev/methods/cost.Model.Bound), as a part of the schedule's. 100 % is all.
+// -csv has that time too.
 //
 // With -method all price has a line for each method at each size, with how many times as long as the best it takes. A
 // pipeline has the price of the best of 1, 2, 4, ... and 64 pieces. Methods that do not do the collective among so many

@@ -67,7 +67,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	// A proof may take long and looks at no context. The end of the program is the end of it.
 	done := make(chan error, 1)
-	go func() { done <- w.do(ctx, stdout) }()
+	go func() {
+		err := from.connect()
+		if err == nil {
+			err = w.do(ctx, stdout)
+		}
+		done <- err
+	}()
 	select {
 	case err = <-done:
 	case <-ctx.Done():

@@ -94,8 +94,8 @@ output                   may be the input
 `},
 		{"price -bytes 1K testdata/twice.txt", `all-gather, 4 ranks, 4 chunks, 3 rounds
 network clique of 4 replicas, between rank 0 and others alpha 50ns and beta 0.0455 ns/byte; overhead 0s a message at each end
-  bytes  rounds  sent by a rank, at most   time
-   1024       3                     1024  197ns
+  bytes  rounds  sent by a rank, at most   time  of the bound
+   1024       3                     1024  197ns          43 %
 `},
 		{"check -method direct -rank-order -n 3", `proved
 all-reduce, 3 ranks, 3 chunks
@@ -172,8 +172,8 @@ round | rank 0 | rank 1   | rank 2
 `},
 		{"price -bytes 1K testdata/scan.txt", `custom scan, 3 ranks, 1 chunk, 2 rounds
 network clique of 3 replicas, between rank 0 and others alpha 50ns and beta 0.0455 ns/byte; overhead 0s a message at each end
-  bytes  rounds  sent by a rank, at most   time
-   1024       2                     1024  193ns
+  bytes  rounds  sent by a rank, at most   time  of the bound
+   1024       2                     1024  193ns             -
 `},
 		{"draw " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
 round   0   1
@@ -205,44 +205,44 @@ round | rank 0   | rank 1
     1 | O0>1     | O1>0
       | O1<1     | O0<0
 `},
-		{"price -method clockwise_ring -n 8 -shape open-ladder -bytes 8,64M", `all-reduce, 8 ranks, 8 chunks, 14 rounds
+		{"price -method clockwise_ring -network open-ladder:8 -bytes 8,64M", `all-reduce, 8 ranks, 8 chunks, 14 rounds
 network open ladder of 8 replicas, between rank 0 and others alpha 1µs to 4µs and beta 0.0625 ns/byte; overhead 0s a message at each end
-     bytes  rounds  sent by a rank, at most        time
-         8      14                       14    14.001µs
-  67108864      14                117440512  7.354032ms
+     bytes  rounds  sent by a rank, at most        time  of the bound
+         8      14                       14    14.001µs          29 %
+  67108864      14                117440512  7.354032ms          20 %
 `},
-		{"price -domains 2,1 -bytes 3G " + xmlFiles + "ring.xml", `all-reduce, 3 ranks, 3 chunks, 4 rounds
+		{"price -network clique:2+1 -bytes 3G " + xmlFiles + "ring.xml", `all-reduce, 3 ranks, 3 chunks, 4 rounds
 network clique of 2+1 replicas, between rank 0 and others alpha 50ns to 5µs and beta 0.0455 to 0.08 ns/byte; overhead 0s a message at each end
-       bytes  rounds  sent by a rank, at most          time
-  3221225472       4               4294967296  343.617384ms
+       bytes  rounds  sent by a rank, at most          time  of the bound
+  3221225472       4               4294967296  343.617384ms          75 %
 `},
 		// Six rounds, in each of which 1,024 bytes take 2 us and 10.24 us to replica 3 or from it.
 		{"price -method clockwise_ring -n 4 -bytes 4K -network testdata/switch.txt",
 			`all-reduce, 4 ranks, 4 chunks, 6 rounds
 network testdata/switch.txt of 4 replicas, between rank 0 and others alpha 2µs and beta 1 to 10 ns/byte; overhead 0s a message at each end
-  bytes  rounds  sent by a rank, at most     time
-   4096       6                     6144  73.44µs
+  bytes  rounds  sent by a rank, at most     time  of the bound
+   4096       6                     6144  73.44µs          58 %
 `},
 		// An overhead of 1 us for a message sent and one received makes 2 us of each of the six rounds.
 		{"price -method clockwise_ring -n 4 -bytes 4K -network testdata/switch.txt -overhead 1us",
 			`all-reduce, 4 ranks, 4 chunks, 6 rounds
 network testdata/switch.txt of 4 replicas, between rank 0 and others alpha 2µs and beta 1 to 10 ns/byte; overhead 1µs a message at each end
-  bytes  rounds  sent by a rank, at most     time
-   4096       6                     6144  85.44µs
+  bytes  rounds  sent by a rank, at most     time  of the bound
+   4096       6                     6144  85.44µs          54 %
 `},
-		{"price -csv -domains 2,1 -bytes 3G " + xmlFiles + "ring.xml", `collective,ranks,network,alpha,beta_ns_per_byte,overhead_ns,bytes,method,pieces,rounds,sent_bytes,time_ns,times_best
-all-reduce,3,clique of 2+1 replicas,50ns to 5µs,0.0455 to 0.08,0,3221225472,ring,0,4,4294967296,343617384,1.0000
+		{"price -csv -network clique:2+1 -bytes 3G " + xmlFiles + "ring.xml", `collective,ranks,network,alpha,beta_ns_per_byte,overhead_ns,bytes,method,pieces,rounds,sent_bytes,time_ns,times_best,bound_ns,of_bound
+all-reduce,3,clique of 2+1 replicas,50ns to 5µs,0.0455 to 0.08,0,3221225472,ring,0,4,4294967296,343617384,1.0000,257698088,0.7500
 `},
-		{"price -method all -collective all-to-all -in-place -n 3 -bytes 3 -csv", `collective,ranks,network,alpha,beta_ns_per_byte,overhead_ns,bytes,method,pieces,rounds,sent_bytes,time_ns,times_best
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,broadcast,0,1,2,50,1.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,meet_in_middle_ring,0,1,2,50,1.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,direct,0,1,2,50,1.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,clockwise_ring,0,2,3,100,2.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,anticlockwise_ring,0,2,3,100,2.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,bidirectional_ring_pair,0,2,3,100,2.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,quad_directional_ring,0,2,3,100,2.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,recursive_doubling,0,3,2,100,2.0000
-all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,bruck,0,2,2,100,2.0000
+		{"price -method all -collective all-to-all -in-place -n 3 -bytes 3 -csv", `collective,ranks,network,alpha,beta_ns_per_byte,overhead_ns,bytes,method,pieces,rounds,sent_bytes,time_ns,times_best,bound_ns,of_bound
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,broadcast,0,1,2,50,1.0000,50,1.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,meet_in_middle_ring,0,1,2,50,1.0000,50,1.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,direct,0,1,2,50,1.0000,50,1.0000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,clockwise_ring,0,2,3,100,2.0000,50,0.5000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,anticlockwise_ring,0,2,3,100,2.0000,50,0.5000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,bidirectional_ring_pair,0,2,3,100,2.0000,50,0.5000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,quad_directional_ring,0,2,3,100,2.0000,50,0.5000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,recursive_doubling,0,3,2,100,2.0000,50,0.5000
+all-to-all,3,clique of 3 replicas,50ns,0.0455,0,3,bruck,0,2,2,100,2.0000,50,0.5000
 `},
 	} {
 		if code, stdout, stderr := gclsched(t, c.line); code != command.OK || stdout != c.want || stderr != "" {
@@ -271,8 +271,13 @@ func TestErrors(t *testing.T) {
 		{"check a -n 3", 2, `unexpected argument "-n": flags come before FILE` + lists},
 		{"check -method direct a", 2, `unexpected argument "a": with -method there is no FILE` + lists},
 		{"check -n 3 a", 2, "-n is for -method, and not for a file" + lists},
-		{"check -shape clique a", 2, "-shape is for -method, and not for a file" + lists},
-		{"check -shape ring a", 2, `-shape "ring", want one of clique, open-ladder, joined-ladder` + lists},
+		{"check -network clique:8 a", 2, "-network is for -method, and not for a file" + lists},
+		{"price -method direct -network ring:8", 2, `cost: no network "ring:8", want a name such as torus:8x8x8, `},
+		{"price -method direct -network= -n 3", 2, "an empty -network, want a name such as torus:8x8x8, or a file" + lists},
+		{"check -method clockwise_ring -network torus:4x4", 2, `-network "torus:4x4", round which no ring goes: want a ` +
+			`machine such as open-ladder:8, or price` + lists},
+		{"price -method direct -network torus:65537", 2, `-network "torus:65537" of 65537 replicas, want -n of 1 to 65536 ` +
+			`of them` + lists},
 		{"price -method direct -n 5 -network testdata/switch.txt", 1,
 			"testdata/switch.txt: 4 replicas, and the schedule has 5 ranks"},
 		{"price -method direct -network testdata/late.txt", 1, "testdata/late.txt: cost: line 2: "},
@@ -281,7 +286,7 @@ func TestErrors(t *testing.T) {
 			"67092480 steps already, want 33554432 at most" + lists},
 		{"draw -method clockwise_ring -collective all-to-all -n 512", 2, "-n 512: the all-to-all by clockwise_ring among " +
 			"512 ranks has some 133956096 steps already, want 33554432 at most" + lists},
-		{"price -domains 4,x a", 2, `-domains "4,x": "x" is no number of ranks` + lists},
+		{"price -network clique:4+x a", 2, `cost: network "clique:4+x": "x", want a number from 1 to `},
 		{"price -overhead -1ns a", 2, "-overhead -1ns, want 0 to 1s" + lists},
 		{"price -overhead 2s a", 2, "-overhead 2s, want 0 to 1s" + lists},
 		{"price -overhead 1 a", 2, `invalid value "1" for flag -overhead: `},
@@ -290,7 +295,7 @@ func TestErrors(t *testing.T) {
 		{"price -method all -pieces 2 -collective broadcast", 2, "-pieces of -method all, which finds the best number for " +
 			"each pipeline: want one method" + lists},
 		{"price -method all -root 2 -n 3", 2, "methods: root 2 of all-reduce over 3 ranks" + lists},
-		{"price -method all -domains 4,3", 2, "-domains 4,3: 7 ranks, and the schedule has 8" + lists},
+		{"price -method all -network clique:4+3 -n 8", 2, "clique:4+3: 7 replicas, and the schedule has 8 ranks" + lists},
 		{"price -method all -n 5 -network testdata/switch.txt", 1,
 			"testdata/switch.txt: 4 replicas, and the schedule has 5 ranks"},
 		{"price -method all -n 3 -network testdata/apart.txt", 1, "testdata/apart.txt: cost: no way leads from replica "},
@@ -311,9 +316,10 @@ func TestErrors(t *testing.T) {
 			"-rank-order of all-gather, which has no order: want all-reduce, reduce-scatter or reduce" + lists},
 		{"check -method direct -pieces 2", 2,
 			"-pieces of all-reduce by direct, which is no pipeline: want a broadcast or a reduce on rings" + lists},
-		{"check -method direct -shape open-ladder", 2,
-			"-shape and -domains of direct, which follows no ring: want a method that does, or price" + lists},
-		{"check -method clockwise_ring -domains 4,3", 2, "-domains 4,3: 7 ranks, and the schedule has 8" + lists},
+		{"check -method direct -network open-ladder:8", 2,
+			"-network of direct, which follows no ring: want a method that does, or price" + lists},
+		{"check -method clockwise_ring -n 8 -network clique:4+3", 2, "clique:4+3: 7 replicas, and the schedule has 8 ranks" +
+			lists},
 		{"draw -picture ring a", 2, `-picture "ring", want one of shape, table, time` + lists},
 		{"draw -picture time a", 2, "-picture time is a drawing as SVG, want -svg FILE" + lists},
 		{"draw -picture table -svg b a", 2, "-svg of a table, want -picture shape or time" + lists},
@@ -339,9 +345,6 @@ func TestErrors(t *testing.T) {
 			"written"},
 		{"price -network testdata/apart.txt " + xmlFiles + "ring.xml", 1, "testdata/apart.txt: cost: no way leads from replica "},
 		{"price -network testdata/apart.txt -method direct -n 3", 1, "testdata/apart.txt: cost: no way leads from replica "},
-		{"price -network testdata/switch.txt -shape clique " + xmlFiles + "ring.xml", 2, "-shape and -domains with -network, " +
-			"which says how the ranks are linked, and no method that goes round rings" + lists},
-		{"price -network testdata/switch.txt -domains 3 -method direct -n 3", 2, "-shape and -domains with -network, "},
 		{"check testdata/orders.txt", 1, "testdata/orders.txt: gcl does not carry the schedule out: ranks combine an element " +
 			"in different orders, so that they may end with different bits: chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at rank 1"},
 		{"convert -to xml testdata/late.txt", 1, "testdata/late.txt: msccl: the format has no broadcast: unsupported operation"},

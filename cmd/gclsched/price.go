@@ -12,7 +12,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"gogcl.dev/internal/command"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 )
@@ -21,7 +20,6 @@ import (
 func priceVerb(f *flag.FlagSet, from *source) work {
 	p := &pricing{from: from}
 	text := f.String("bytes", "1K,32K,1M,32M", "`sizes` of the larger buffer, with commas: 8, 4K, 1M, 2G")
-	f.StringVar(&p.file, "network", "", command.NetworkUsage+"; -shape and -domains unless given")
 	f.DurationVar(&p.overhead, "overhead", 0, "`time` that a message takes of its sender's processor, and once more of its "+
 		"receiver's, such as 300ns")
 	f.BoolVar(&p.csv, "csv", false, "print CSV, a line for each size and method")
@@ -38,7 +36,6 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 // pricing is what price does.
 type pricing struct {
 	from     *source
-	file     string // of the network; "": -shape and -domains
 	overhead time.Duration
 	csv      bool
 	sizes    []int64
@@ -85,7 +82,7 @@ func (p *pricing) price() (*priceTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := p.table(s.Collective, s.Size, model, name)
+	t := p.table(s.Collective, s.Root, s.Size, model, name)
 	t.title = title(s)
 	for i, bytes := range p.sizes {
 		e, err := p.estimate(model, s, bytes)
@@ -98,21 +95,22 @@ func (p *pricing) price() (*priceTable, error) {
 }
 
 // table is one without prices.
-func (p *pricing) table(c schedule.Collective, ranks int, model cost.Model, name string) *priceTable {
-	t := &priceTable{collective: c.String(), ranks: ranks, network: name, overhead: model.Overhead, sizes: p.sizes,
+func (p *pricing) table(c schedule.Collective, root, size int, model cost.Model, name string) *priceTable {
+	t := &priceTable{collective: c.String(), ranks: size, network: name, overhead: model.Overhead, sizes: p.sizes,
 		prices: make([][]price, len(p.sizes))}
 	t.alpha, t.beta = links(model.Network)
+	// Of a collective of a program's own there is none. Where no way leads to a rank, prices have the error.
+	if bound, err := model.Bound(c, root, ranks(size)); err == nil {
+		t.bound = &bound
+	}
 	return t
 }
 
 // model is the network with its processors, for a number of ranks, and the network's name.
 func (p *pricing) model(size int) (model cost.Model, name string, err error) {
-	network, name, err := p.from.linked(p.file, size)
+	network, name, err := p.from.linked(size)
 	if err != nil {
 		return model, "", err
-	}
-	if n := network.Replicas(); n < size {
-		return model, "", fmt.Errorf("%s: %d replicas, and the schedule has %d ranks", p.file, n, size)
 	}
 	return cost.Model{Network: network, Overhead: p.overhead}, name, nil
 }
@@ -123,8 +121,8 @@ func (p *pricing) estimate(model cost.Model, s *schedule.Schedule, bytes int64) 
 	switch {
 	case err == nil:
 		return e, nil
-	case p.file != "": // the schedule has been checked
-		return e, fmt.Errorf("%s: %w", p.file, err)
+	case p.from.network != "": // the schedule has been checked
+		return e, fmt.Errorf("%s: %w", p.from.network, err)
 	}
 	return e, p.from.of(err)
 }
@@ -172,6 +170,7 @@ type priceTable struct {
 	alpha      string // latency of a message, or the least and the most
 	beta       string // nanoseconds of a byte, likewise
 	overhead   time.Duration
+	bound      *cost.Bound // of the collective; nil: not known
 	sizes      []int64
 	prices     [][]price // by size, the best one first
 	leftOut    []string  // methods, and why
@@ -194,14 +193,18 @@ func (t *priceTable) text(out *strings.Builder) {
 	fmt.Fprintf(out, "%s\nnetwork %s%s; overhead %v a message at each end\n", head, t.network, between, t.overhead)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if all {
-		fmt.Fprint(w, "bytes\tmethod\tpieces\trounds\tsent by a rank, at most\ttime\ttimes the best\t\n")
+		fmt.Fprint(w, "bytes\tmethod\tpieces\trounds\tsent by a rank, at most\ttime\ttimes the best\tof the bound\t\n")
 	} else {
-		fmt.Fprint(w, "bytes\trounds\tsent by a rank, at most\ttime\t\n")
+		fmt.Fprint(w, "bytes\trounds\tsent by a rank, at most\ttime\tof the bound\t\n")
 	}
 	for i, bytes := range t.sizes {
 		for _, p := range t.prices[i] {
+			reached := "-"
+			if t.bound != nil {
+				reached = fmt.Sprintf("%.0f %%", 100*t.bound.Reached(bytes, p.Time))
+			}
 			if !all {
-				fmt.Fprintf(w, "%d\t%d\t%d\t%v\t\n", bytes, p.Rounds, p.SentBytes, p.Time)
+				fmt.Fprintf(w, "%d\t%d\t%d\t%v\t%s\t\n", bytes, p.Rounds, p.SentBytes, p.Time, reached)
 				continue
 			}
 			pieces, times := "-", "best"
@@ -211,8 +214,8 @@ func (t *priceTable) text(out *strings.Builder) {
 			if best := t.prices[i][0]; p.Time > best.Time {
 				times = fmt.Sprintf("%.2f", p.times(best))
 			}
-			fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d\t%v\t%s\t\n", bytes, p.method, pieces, p.Rounds, p.SentBytes, p.Time,
-				times)
+			fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d\t%v\t%s\t%s\t\n", bytes, p.method, pieces, p.Rounds, p.SentBytes, p.Time,
+				times, reached)
 		}
 	}
 	w.Flush() // into out, which takes everything
@@ -233,33 +236,22 @@ func (p *price) times(best price) float64 {
 func (t *priceTable) csv(out *strings.Builder) {
 	w := csv.NewWriter(out)
 	lines := [][]string{{"collective", "ranks", "network", "alpha", "beta_ns_per_byte", "overhead_ns", "bytes",
-		"method", "pieces", "rounds", "sent_bytes", "time_ns", "times_best"}}
+		"method", "pieces", "rounds", "sent_bytes", "time_ns", "times_best", "bound_ns", "of_bound"}}
 	for i, bytes := range t.sizes {
 		for _, p := range t.prices[i] {
+			bound, reached := "", ""
+			if t.bound != nil {
+				bound = strconv.FormatInt(t.bound.Time(bytes).Nanoseconds(), 10)
+				reached = strconv.FormatFloat(t.bound.Reached(bytes, p.Time), 'f', 4, 64)
+			}
 			lines = append(lines, []string{t.collective, strconv.Itoa(t.ranks), t.network, t.alpha, t.beta,
 				strconv.FormatInt(t.overhead.Nanoseconds(), 10), strconv.FormatInt(bytes, 10), p.method,
 				strconv.Itoa(p.pieces), strconv.Itoa(p.Rounds), strconv.FormatInt(p.SentBytes, 10),
 				strconv.FormatInt(p.Time.Nanoseconds(), 10),
-				strconv.FormatFloat(p.times(t.prices[i][0]), 'f', 4, 64)})
+				strconv.FormatFloat(p.times(t.prices[i][0]), 'f', 4, 64), bound, reached})
 		}
 	}
 	_ = w.WriteAll(lines) // into out, which takes everything
-}
-
-// linked is the network that a file says, or where there is none -shape and -domains, and its name.
-func (s *source) linked(file string, size int) (cost.Network, string, error) {
-	if file != "" {
-		n, err := command.Network(file)
-		if err != nil {
-			return nil, "", err
-		}
-		return n, fmt.Sprintf("%s of %d replicas", file, n.Replicas()), nil
-	}
-	t, err := s.network(size)
-	if err != nil {
-		return nil, "", err
-	}
-	return cost.Machine(t), t.String(), nil
 }
 
 // parseSizes reads numbers of bytes with commas between them.

@@ -17,8 +17,9 @@ func TestPriceAll(t *testing.T) {
 		// 300 ns at each end of a message of 50 ns make 650 ns of the one round of broadcast.
 		"overhead_price.golden": "price -method all -n 2 -bytes 8,1M -overhead 300ns",
 		// Of a pipeline it is the number of pieces that is best.
-		"pieces_price.golden": "price -method all -collective broadcast -root 1 -n 3 -bytes 8,1M -shape open-ladder",
+		"pieces_price.golden": "price -method all -collective broadcast -root 1 -bytes 8,1M -network open-ladder:3",
 		"switch_price.golden": "price -method all -n 4 -bytes 4K -network testdata/switch.txt",
+		"torus_price.golden":  "price -method all -bytes 1K,64M -network torus:4x4",
 		"one_price.golden":    "price -method all -n 1 -bytes 8",
 	} {
 		code, stdout, stderr := gclsched(t, line)

@@ -18,7 +18,7 @@ func (p *pricing) all() (*priceTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := p.table(p.from.spec.Collective, p.from.size, model, name)
+	t := p.table(p.from.spec.Collective, p.from.spec.Root, p.from.size, model, name)
 	var first error
 	priced := false
 	for _, m := range p.from.methods {

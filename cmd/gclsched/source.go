@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/methods/schedule/msccl"
 	"gogcl.dev/topology"
@@ -22,13 +23,15 @@ type source struct {
 	flags *flag.FlagSet
 	file  string // "": the method
 
-	method, collective, shape, domains string
-	size, root, pieces                 int
-	inPlace, rankOrder                 bool
+	method, collective, network string
+	size, root, pieces          int
+	inPlace, rankOrder          bool
 
-	methods  []methods.Method // the one of spec, or with -method all those of the library
-	spec     methods.Spec
-	topology topology.Config // Replicas: none: all ranks in one domain
+	methods []methods.Method // the one of spec, or with -method all those of the library
+	spec    methods.Spec
+	price   bool         // the command is price
+	sized   bool         // -n is given
+	links   cost.Network // of -network; nil: a clique
 }
 
 // newSource declares the flags.
@@ -43,9 +46,8 @@ func newSource(f *flag.FlagSet) *source {
 	f.IntVar(&s.pieces, "pieces", 0, "number of `pieces` of a method that is a pipeline; 0: one")
 	f.BoolVar(&s.inPlace, "in-place", false, "the method's Output is its Input: an all-to-all is another then")
 	f.BoolVar(&s.rankOrder, "rank-order", false, "the method reduces in the order of the ranks")
-	f.StringVar(&s.shape, "shape", "clique", "how the ranks of a domain are linked: one of "+
-		strings.Join(shapeNames(), ", "))
-	f.StringVar(&s.domains, "domains", "", "`numbers` of ranks in each link domain, with commas; all in one unless given")
+	f.StringVar(&s.network, "network", "", command.NetworkUsage+". Rings of -method go round a machine, and price takes it for "+
+		"the links; a clique unless given. -n is the number of its replicas unless given")
 	return s
 }
 
@@ -69,21 +71,11 @@ func collectiveNames() []string {
 	return names
 }
 
-// shapes are those of topology. Their names have hyphens here.
-var shapes = []topology.Shape{topology.Clique, topology.OpenLadder, topology.JoinedLadder}
-
-func shapeNames() []string {
-	var names []string
-	for _, s := range shapes {
-		names = append(names, strings.ReplaceAll(s.String(), " ", "-"))
-	}
-	return names
-}
-
 // check looks at the command line of a command, when the flags have been read.
-func (s *source) check(command string) error {
+func (s *source) check(verb string) error {
 	given := map[string]bool{}
 	s.flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	s.price, s.sized = verb == "price", given["n"]
 	switch {
 	case s.flags.NArg() > 1 && strings.HasPrefix(s.flags.Arg(1), "-"):
 		return fmt.Errorf("unexpected argument %q: flags come before FILE", s.flags.Arg(1))
@@ -95,53 +87,24 @@ func (s *source) check(command string) error {
 		return errors.New("an empty FILE, want the name of one")
 	case s.flags.NArg() == 0 && !given["method"]:
 		return errors.New("no schedule, want FILE or -method NAME")
-	}
-	if err := s.place(); err != nil {
-		return err
+	case given["network"] && s.network == "":
+		return errors.New("an empty -network, want a name such as torus:8x8x8, or a file")
 	}
 	if s.flags.NArg() == 1 {
 		s.file = s.flags.Arg(0)
-		if given["network"] && (given["shape"] || given["domains"]) {
-			return errPlacedTwice
-		}
-		for _, name := range []string{"collective", "n", "root", "pieces", "in-place", "rank-order", "shape",
-			"domains"} {
-			where := name == "shape" || name == "domains"
-			if given[name] && !(where && command == "price") {
+		for _, name := range []string{"collective", "n", "root", "pieces", "in-place", "rank-order", "network"} {
+			if given[name] && !(name == "network" && s.price) {
 				return fmt.Errorf("-%s is for -method, and not for a file", name)
 			}
 		}
 		return nil
 	}
-	return s.specify(command, given)
-}
-
-var errPlacedTwice = errors.New("-shape and -domains with -network, which says how the ranks are linked, and no " +
-	"method that goes round rings")
-
-// place reads -shape and -domains.
-func (s *source) place() error {
-	i := slices.Index(shapeNames(), s.shape)
-	if i < 0 {
-		return fmt.Errorf("-shape %.100q, want one of %s", s.shape, strings.Join(shapeNames(), ", "))
-	}
-	s.topology.Shape = shapes[i]
-	if s.domains == "" {
-		return nil
-	}
-	for text := range strings.SplitSeq(s.domains, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return fmt.Errorf("-domains %.100q: %.100q is no number of ranks", s.domains, text)
-		}
-		s.topology.Replicas = append(s.topology.Replicas, n)
-	}
-	return nil
+	return s.specify(verb, given)
 }
 
 // specify makes the specification of a method. Flags that it has no use for are mistakes.
-func (s *source) specify(command string, given map[string]bool) error {
-	if err := s.list(command); err != nil {
+func (s *source) specify(verb string, given map[string]bool) error {
+	if err := s.list(verb); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(collectives(), func(c schedule.Collective) bool {
@@ -169,19 +132,17 @@ func (s *source) specify(command string, given map[string]bool) error {
 	case s.pieces != 0 && s.spec.Pipelined(1<<40, 1).Pieces == 0:
 		return fmt.Errorf("-pieces of %v by %v, which is no pipeline: want a broadcast or a reduce on rings",
 			s.spec.Collective, m)
-	case given["network"] && !rings && (given["shape"] || given["domains"]):
-		return errPlacedTwice
-	case command != "price" && !rings && (given["shape"] || given["domains"]):
-		return fmt.Errorf("-shape and -domains of %v, which follows no ring: want a method that does, or price", m)
+	case given["network"] && !s.price && !rings:
+		return fmt.Errorf("-network of %v, which follows no ring: want a method that does, or price", m)
 	}
 	return nil
 }
 
 // list makes the list of methods: one, or all.
-func (s *source) list(command string) error {
+func (s *source) list(verb string) error {
 	if s.method == allMethods {
-		if command != "price" {
-			return fmt.Errorf("-method all is for price, want one method to %s", command)
+		if !s.price {
+			return fmt.Errorf("-method all is for price, want one method to %s", verb)
 		}
 		s.methods = methods.All()
 		return nil
@@ -226,13 +187,9 @@ func (s *source) read() (*msccl.File, error) {
 
 // build makes the schedule of a method. Its errors are mistakes on the command line.
 func (s *source) build() (*msccl.File, error) {
-	t, err := s.network(s.size)
+	rings, err := s.rings()
 	if err != nil {
 		return nil, err
-	}
-	rings, err := t.Rings(topology.Auto, ranks(s.size))
-	if err != nil {
-		return nil, mistake{err}
 	}
 	if err := s.fits(); err != nil {
 		return nil, err
@@ -277,20 +234,70 @@ func (s *source) fits() error {
 	}
 }
 
-// network is where ranks 0 to size-1 sit.
-func (s *source) network(size int) (topology.Topology, error) {
-	config := s.topology
-	if config.Replicas == nil {
-		config.Replicas = []int{size}
+// connect reads -network. A mistake is a name that is none, and what has no rings for a command that asks for no more.
+func (s *source) connect() error {
+	if s.network == "" {
+		return nil
 	}
-	t, err := topology.New(config)
+	var err error
+	if s.links, err = command.Network(s.network); err != nil {
+		return s.ofNetwork(err)
+	}
+	if _, ok := cost.TopologyOf(s.links); !ok && !s.price {
+		return mistake{fmt.Errorf("-network %.100q, round which no ring goes: want a machine such as open-ladder:8, or price",
+			s.network)}
+	}
+	if n := s.links.Replicas(); s.file == "" && !s.sized {
+		if n > maxRanks {
+			return mistake{fmt.Errorf("-network %.100q of %d replicas, want -n of 1 to %d of them", s.network, n, maxRanks)}
+		}
+		s.size, s.spec.Size = n, n
+	}
+	return nil
+}
+
+// ofNetwork has an error of a network be a mistake on the command line, if that has the name.
+func (s *source) ofNetwork(err error) error {
+	if command.IsNetworkName(s.network) {
+		return mistake{err}
+	}
+	return err
+}
+
+// linked is the network that ranks 0 to size-1 are on, with its name.
+func (s *source) linked(size int) (cost.Network, string, error) {
+	n := s.links
+	if n == nil {
+		t, err := topology.New(topology.Config{Replicas: []int{size}})
+		if err != nil {
+			return nil, "", mistake{err}
+		}
+		n = cost.Machine(t)
+	}
+	if has := n.Replicas(); has < size {
+		return nil, "", s.ofNetwork(fmt.Errorf("%s: %d replicas, and the schedule has %d ranks", s.network, has, size))
+	}
+	if t, ok := cost.TopologyOf(n); ok {
+		return n, t.String(), nil
+	}
+	return n, fmt.Sprintf("%s of %d replicas", s.network, n.Replicas()), nil
+}
+
+// rings are those that methods go round: of a machine, and else in the order of the ranks.
+func (s *source) rings() (topology.Rings, error) {
+	n, _, err := s.linked(s.size)
 	if err != nil {
-		return t, mistake{err}
+		return topology.Rings{}, err
 	}
-	if t.Replicas() != size {
-		return t, mistake{fmt.Errorf("-domains %s: %d ranks, and the schedule has %d", s.domains, t.Replicas(), size)}
+	t, ok := cost.TopologyOf(n)
+	if !ok {
+		return topology.Rings{First: ranks(s.size), Second: ranks(s.size)}, nil
 	}
-	return t, nil
+	rings, err := t.Rings(topology.Auto, ranks(s.size))
+	if err != nil {
+		return rings, mistake{err}
+	}
+	return rings, nil
 }
 
 // ranks lists as many.
