@@ -28,24 +28,24 @@ func ExampleComm_Explain() {
 	// all-reduce of 1048576 bytes (float32 x 262144) over 4 ranks; clique of 4 replicas
 	// direct, since on peer memory it is one pass; Syncful, since the replicas share memory
 	//
-	//   method                  implementation  rounds  barriers  bytes sent  estimate
-	//   broadcast               Syncless             1         0     3145728     394µs
-	//   clockwise_ring          Syncless             6         0     1572864     203µs
-	//   anticlockwise_ring      Syncless             6         0     1572864     203µs
-	//   bidirectional_ring_pair Syncless             6         0     1572864     203µs
-	//   meet_in_middle_ring     Syncless             4         0     1572864     201µs
-	//   quad_directional_ring   Syncless             6         0     1572864     203µs
-	//   direct                  Syncless             2         0     1572864     199µs
-	//   recursive_doubling      Syncless             2         0     2097152     264µs
-	//   halving_doubling        Syncless             4         0     1572864     201µs
-	//   circulant               Syncless             4         0     1572864     201µs
-	//   binomial_tree           Syncless             4         0     2097152     528µs
-	//   knomial_4_tree          Syncless             2         0     3145728     788µs
-	//   double_binary_tree      Syncless            36         0     2097152     331µs
-	//   torus_2d                Syncless             4         0     1572864     201µs
-	//   swing                   Syncless             4         0     1572864     201µs
-	//   swing_2d                Syncless             4         0     1572864     201µs
-	// * direct                  Syncful              1         2     1572864    66.5µs
+	//   method                  implementation  rounds  barriers  bytes sent  estimate  of the bound
+	//   broadcast               Syncless             1         0     3145728     394µs          50 %
+	//   clockwise_ring          Syncless             6         0     1572864     203µs          98 %
+	//   anticlockwise_ring      Syncless             6         0     1572864     203µs          98 %
+	//   bidirectional_ring_pair Syncless             6         0     1572864     203µs          98 %
+	//   meet_in_middle_ring     Syncless             4         0     1572864     201µs          99 %
+	//   quad_directional_ring   Syncless             6         0     1572864     203µs          98 %
+	//   direct                  Syncless             2         0     1572864     199µs          99 %
+	//   recursive_doubling      Syncless             2         0     2097152     264µs          75 %
+	//   halving_doubling        Syncless             4         0     1572864     201µs          99 %
+	//   circulant               Syncless             4         0     1572864     201µs          99 %
+	//   binomial_tree           Syncless             4         0     2097152     528µs          37 %
+	//   knomial_4_tree          Syncless             2         0     3145728     788µs          25 %
+	//   double_binary_tree      Syncless            36         0     2097152     331µs          60 %
+	//   torus_2d                Syncless             4         0     1572864     201µs          99 %
+	//   swing                   Syncless             4         0     1572864     201µs          99 %
+	//   swing_2d                Syncless             4         0     1572864     201µs          99 %
+	// * direct                  Syncful              1         2     1572864    66.5µs             -
 }
 
 // Memory for data that is sent again and again.

@@ -57,6 +57,11 @@ type Candidate struct {
 	// Estimate is how long the call takes. Of the method native, Rounds and Estimate are those of the agreement on the
 	// call: the cost of the engine's own collective is not known.
 	Estimate time.Duration
+
+	// Reached is how much of what the network allows the estimate is: the time that no method is faster than by
+	// messages, as cost.Model.Bound finds it, divided by the estimate. 1 is all of it. 0 over peer memory, of Hybrid
+	// and of native.
+	Reached float64
 }
 
 // Explain says which implementation and method a call with so many bytes in the larger of a rank's two buffers takes
@@ -107,6 +112,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		e.Candidates = append(e.Candidates, Candidate{
 			Implementation: Implementation(x.Implementation), Method: x.Method, Chosen: x.Chosen,
 			Rounds: x.Rounds, Barriers: x.Barriers, SentBytes: x.SentBytes, Estimate: x.Estimate,
+			Reached: x.Reached,
 		})
 	}
 	for _, x := range answer.Skipped {

@@ -11,7 +11,7 @@ import (
 )
 
 // String prints the explanation: the call, the reason, a table of the candidates in which the chosen one is marked, and
-// the methods of the program's own that are none, each with its reason.
+// the methods of the program's own that are none, each with its reason. "of the bound" is Candidate.Reached.
 func (e Explanation) String() string {
 	var b strings.Builder
 	elements := int64(0)
@@ -27,14 +27,18 @@ func (e Explanation) String() string {
 	if len(e.Candidates) == 0 {
 		return b.String()
 	}
-	rows := [][]string{{"", "method", "implementation", "rounds", "barriers", "bytes sent", "estimate"}}
+	rows := [][]string{{"", "method", "implementation", "rounds", "barriers", "bytes sent", "estimate",
+		"of the bound"}}
 	for _, c := range e.Candidates {
 		mark := ""
 		if c.Chosen {
 			mark = "*"
 		}
 		row := []string{mark, c.Method.String(), c.Implementation.String(),
-			fmt.Sprint(c.Rounds), fmt.Sprint(c.Barriers), fmt.Sprint(c.SentBytes), rounded(c.Estimate).String()}
+			fmt.Sprint(c.Rounds), fmt.Sprint(c.Barriers), fmt.Sprint(c.SentBytes), rounded(c.Estimate).String(), "-"}
+		if c.Reached > 0 {
+			row[7] = fmt.Sprintf("%.0f %%", 100*c.Reached)
+		}
 		if c.Method == methods.Native { // only the agreement on the call has a price
 			row[3], row[4], row[5], row[6] = row[3]+" + ?", "?", "?", row[6]+" + ?"
 		}

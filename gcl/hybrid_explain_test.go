@@ -255,25 +255,25 @@ func ExampleComm_Explain_hybrid() {
 	// all-reduce of 1048576 bytes (float32 x 262144) over 8 ranks; clique of 4+4 replicas
 	// direct across 2 link domains, since group size x bytes, 2 x 262144, is above 8192, and every pair of replicas is linked, so that a ring gains nothing (gogcl.dev/methods/tables/links/memory.txt:4); direct inside, among 4 ranks; Hybrid, as the options ask
 	//
-	//   method                  implementation  rounds  barriers  bytes sent  estimate
-	//   broadcast               Syncless             1         0     7340032     394µs
-	//   clockwise_ring          Syncless            14         0     1835008     243µs
-	//   anticlockwise_ring      Syncless            14         0     1835008     243µs
-	//   bidirectional_ring_pair Syncless            14         0     1835008     243µs
-	//   meet_in_middle_ring     Syncless             8         0     1835008     237µs
-	//   quad_directional_ring   Syncless            14         0     1835008     186µs
-	//   direct                  Syncless             2         0     1835008     100µs
-	//   recursive_doubling      Syncless             3         0     3145728     353µs
-	//   halving_doubling        Syncless             6         0     1835008     196µs
-	//   circulant               Syncless             6         0     1835008     196µs
-	//   binomial_tree           Syncless             6         0     3145728     706µs
-	//   knomial_4_tree          Syncless             4         0     4194304     966µs
-	//   double_binary_tree      Syncless            40         0     2097152     408µs
-	//   torus_2d                Syncless             8         0     1835008     175µs
-	//   torus_3d                Syncless             6         0     1835011     159µs
-	//   hierarchical_8          Syncless             2         0     1835008     100µs
-	//   swing                   Syncless             6         0     1835008     235µs
-	//   swing_2d                Syncless             6         0     1835008     137µs
-	//   direct                  Syncful              1         2     1835008    67.5µs
-	// * direct                  Hybrid               4         4     1835008     139µs
+	//   method                  implementation  rounds  barriers  bytes sent  estimate  of the bound
+	//   broadcast               Syncless             1         0     7340032     394µs          23 %
+	//   clockwise_ring          Syncless            14         0     1835008     243µs          37 %
+	//   anticlockwise_ring      Syncless            14         0     1835008     243µs          37 %
+	//   bidirectional_ring_pair Syncless            14         0     1835008     243µs          37 %
+	//   meet_in_middle_ring     Syncless             8         0     1835008     237µs          38 %
+	//   quad_directional_ring   Syncless            14         0     1835008     186µs          49 %
+	//   direct                  Syncless             2         0     1835008     100µs          90 %
+	//   recursive_doubling      Syncless             3         0     3145728     353µs          26 %
+	//   halving_doubling        Syncless             6         0     1835008     196µs          46 %
+	//   circulant               Syncless             6         0     1835008     196µs          46 %
+	//   binomial_tree           Syncless             6         0     3145728     706µs          13 %
+	//   knomial_4_tree          Syncless             4         0     4194304     966µs           9 %
+	//   double_binary_tree      Syncless            40         0     2097152     408µs          22 %
+	//   torus_2d                Syncless             8         0     1835008     175µs          52 %
+	//   torus_3d                Syncless             6         0     1835011     159µs          57 %
+	//   hierarchical_8          Syncless             2         0     1835008     100µs          90 %
+	//   swing                   Syncless             6         0     1835008     235µs          38 %
+	//   swing_2d                Syncless             6         0     1835008     137µs          66 %
+	//   direct                  Syncful              1         2     1835008    67.5µs             -
+	// * direct                  Hybrid               4         4     1835008     139µs             -
 }

@@ -517,7 +517,7 @@ func TestOwnMethodExplained(t *testing.T) {
 		}{
 			{mine, schedule.AllReduce, []string{
 				"star, as the options ask; Syncless, since Auto steps together for direct only\n",
-				"\n* star                    Syncless             2         0         192    2.05µs\n",
+				"\n* star                    Syncless             2         0         192    2.05µs          49 %\n",
 				"\nno candidate: wrong: methods: wrong: all-reduce over 4 ranks: the schedule does not prove: ",
 				"want chunk 0 of all 4 ranks\n"}},
 			{mine, schedule.AllGather, []string{

@@ -26,7 +26,8 @@
 //
 // -network is where the ranks sit, a clique of all of them unless given: a name, such as torus:8x8x8, fattree:16x8x4,
 // clique:4+4 or open-ladder:8 (go doc gogcl.dev/methods/cost.ParseNetwork), or a file of links (ParseGraph). Rings of
-// -method go round a clique or a ladder, and price takes it for the links. With -method -n is the number of its replicas.
+// -method go round a clique or a ladder, and price takes it for the links. With -method -n is the number of its
+// replicas unless given.
 // The second line that price prints names the network. It has alpha and beta of the messages between rank 0 and the
 // others, which are the latency of a message's way and the time of a byte on the slowest link of it, and the overhead:
 // -overhead is what a message takes of its sender's processor, and once more of its receiver's.

@@ -46,8 +46,8 @@ func newSource(f *flag.FlagSet) *source {
 	f.IntVar(&s.pieces, "pieces", 0, "number of `pieces` of a method that is a pipeline; 0: one")
 	f.BoolVar(&s.inPlace, "in-place", false, "the method's Output is its Input: an all-to-all is another then")
 	f.BoolVar(&s.rankOrder, "rank-order", false, "the method reduces in the order of the ranks")
-	f.StringVar(&s.network, "network", "", command.NetworkUsage+". Rings of -method go round a machine, and price takes it for "+
-		"the links; a clique unless given. -n is the number of its replicas unless given")
+	f.StringVar(&s.network, "network", "", command.NetworkUsage+". Rings of -method go round a machine, and price "+
+		"takes it for the links; a clique unless given. -n is the number of its replicas unless given")
 	return s
 }
 
@@ -244,12 +244,13 @@ func (s *source) connect() error {
 		return s.ofNetwork(err)
 	}
 	if _, ok := cost.TopologyOf(s.links); !ok && !s.price {
-		return mistake{fmt.Errorf("-network %.100q, round which no ring goes: want a machine such as open-ladder:8, or price",
-			s.network)}
+		return mistake{fmt.Errorf("-network %.100q, round which no ring goes: want a machine such as open-ladder:8, or "+
+			"price", s.network)}
 	}
 	if n := s.links.Replicas(); s.file == "" && !s.sized {
 		if n > maxRanks {
-			return mistake{fmt.Errorf("-network %.100q of %d replicas, want -n of 1 to %d of them", s.network, n, maxRanks)}
+			return mistake{fmt.Errorf("-network %.100q of %d replicas, want -n of 1 to %d of them", s.network, n,
+				maxRanks)}
 		}
 		s.size, s.spec.Size = n, n
 	}

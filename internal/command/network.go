@@ -14,7 +14,8 @@ import (
 const NetworkUsage = "`network`: a name such as torus:8x8x8, fattree:16x8x4, clique:4+4 or open-ladder:8, as " +
 	"cost.ParseNetwork reads it, or a file, as cost.ParseGraph reads it"
 
-// Network returns the network that the value of a flag -network says: a name, which has a colon and no slash, or a file.
+// Network returns the network that the value of a flag -network says: a name, which has a colon and no slash, or a
+// file.
 func Network(text string) (cost.Network, error) {
 	if IsNetworkName(text) {
 		return cost.ParseNetwork(text)

@@ -11,7 +11,8 @@ import (
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"pair": "replicas 2\nlink 0 1 1e9 1us\n", "torus:2": "replicas 3", "bad": "x"} {
+	for name, text := range map[string]string{"pair": "replicas 2\nlink 0 1 1e9 1us\n", "torus:2": "replicas 3",
+		"bad": "x"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

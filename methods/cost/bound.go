@@ -41,10 +41,10 @@ type Bound struct {
 //	gather          the shares of the near side, if it is far       a/n
 //	all-reduce      a combination of everything, both ways          1
 //
-// An all-reduce has a better bound from the parts of a partition into g parts: what leaves them all together is at least
-// 2 (g-1) B. For look at one element, and at the messages between parts that bring it or a combination of it, one after
-// the other. Until the first part has what comes from all, each other part has sent, and after that each other part has
-// yet to receive: g-1 messages each. With each rank a part this is the known 2 (n-1)/n B of a rank.
+// An all-reduce has a better bound from a partition into g parts: at least 2 (g-1) B leave them, all together. For look
+// at one element, and at the messages between parts that bring it or a combination of it, one after the other. Until
+// the first part has what comes from all, each other part has sent, and after that each other part has yet to receive:
+// g-1 messages each. With each rank a part this is the known 2 (n-1)/n B of a rank.
 //
 // The first line is the bound of Zhao and Krishnamurthy, [Pipeline], section 1.1, which the trees of [ForestColl] reach
 // for large data. The worst partition is the time of the best all-reduce for large data where links are alike both ways
@@ -64,9 +64,9 @@ type Bound struct {
 // Processors come on top, since a round has the network first and the processors then: [Model.Overhead] for the
 // messages that any method needs, and the folds of an average rank.
 //
-// The bound allows what messages may not do, such as to take a way that is not the shortest, and counts whole bytes of a
-// rank's share: bytes / n, rounded down. A method that has an all-to-all's blocks in chunks of less than a byte or two
-// may be priced below that by the bytes that are lost in rounding.
+// The bound allows what messages may not do, such as to take a way that is not the shortest, and counts whole bytes of
+// a rank's share: bytes / n, rounded down. A method that has an all-to-all's blocks in chunks of less than a byte or
+// two may be priced below that by the bytes that are lost in rounding.
 //
 // Errors: those of Price about the model and the members; a root that is no rank; a collective that is
 // schedule.Custom, whose contract is not known here; a network of the program's own with more than 512 members; two
@@ -76,8 +76,8 @@ type Bound struct {
 // [ForestColl]: https://arxiv.org/abs/2402.06787
 func (m Model) Bound(c schedule.Collective, root int, members []int) (Bound, error) {
 	if !c.Valid() || c == schedule.Custom {
-		return Bound{}, fmt.Errorf("cost: no bound of %v, want one of the collectives of schedule.Collectives, or barrier: %w",
-			c, errors.ErrUnsupported)
+		return Bound{}, fmt.Errorf("cost: no bound of %v, want one of the collectives of schedule.Collectives, or "+
+			"barrier: %w", c, errors.ErrUnsupported)
 	}
 	if err := m.check(len(members), members, 0); err != nil {
 		return Bound{}, err

@@ -114,7 +114,8 @@ func (b *drawing) node() int32 {
 	return int32(b.nodes - 1)
 }
 
-// torus has slabs of each dimension and tori of some of them. In a dimension of two places no message takes a link down.
+// torus has slabs of each dimension and tori of some of them. In a dimension of two places no message takes a link
+// down.
 func (b *drawing) torus(t *torus) {
 	stride := 1
 	for i, d := range t.dims {

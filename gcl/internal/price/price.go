@@ -52,6 +52,7 @@ type Candidate struct {
 	Barriers  int
 	SentBytes int64 // by the rank that sends most; in one pass over peer memory, what a rank reads and writes of others
 	Estimate  time.Duration
+	Reached   float64 // by messages: how much of what the network allows it is, as cost.Bound.Reached; else 0
 }
 
 // Pricer finds the candidates for one call.
@@ -63,6 +64,8 @@ type Pricer struct {
 	Elements int   // in the larger buffer
 	Own      []Own // that the Comm has
 	Strict   bool  // a call that the method of the options does not do is an error
+
+	bound *cost.Bound // of the call by messages; nil: none is known, or nobody asks
 
 	above int // the line of the last rule that fits whose method does not do the call; 0: there is none
 }
@@ -165,6 +168,10 @@ func (p Pricer) bytes() int64 {
 // where Strict refuses its phases.
 func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 	method, implementation := a.Method, a.Implementation
+	network := cost.Model{Network: cost.Machine(p.Topology)}
+	if bound, err := network.Bound(p.Collective, 0, p.Group.Members); err == nil {
+		p.bound = &bound // else prices have the error
+	}
 	var out []Candidate
 	add := func(c Candidate, err error) error {
 		c.Chosen = c.Method == method && c.Implementation == implementation
@@ -240,7 +247,15 @@ func (p Pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
 func (p Pricer) messages(m methods.Method) (Candidate, error) {
 	e, err := p.price(p.specOf(m), p.bytes())
 	return Candidate{Implementation: route.Syncless, Method: m, Rounds: e.Rounds, SentBytes: e.SentBytes,
-		Estimate: e.Time}, err
+		Estimate: e.Time, Reached: p.reached(e.Time)}, err
+}
+
+// reached is how much of what the network allows a time by messages is, 0 where that is not known.
+func (p Pricer) reached(took time.Duration) float64 {
+	if p.bound == nil {
+		return 0
+	}
+	return p.bound.Reached(p.bytes(), took)
 }
 
 // agreement is what the members pay to agree on a collective of the transport's own engine. The price of the collective
@@ -262,6 +277,7 @@ func (p Pricer) withBarriers(m methods.Method) (Candidate, error) {
 	c.Implementation, c.Barriers = route.Syncful, c.Rounds
 	// but not past the greatest Duration
 	c.Estimate = max(c.Estimate, c.Estimate+time.Duration(c.Barriers)*barrier.Time)
+	c.Reached = p.reached(c.Estimate)
 	return c, err
 }
 
@@ -272,7 +288,7 @@ func (p Pricer) stepped(m methods.Method) (Candidate, error) {
 		return Candidate{}, err
 	}
 	c.Implementation, c.Barriers = route.Syncful, c.Rounds+1
-	c.Estimate = p.memoryTime(c.Barriers, float64(c.SentBytes))
+	c.Estimate, c.Reached = p.memoryTime(c.Barriers, float64(c.SentBytes)), 0
 	return c, nil
 }
 
