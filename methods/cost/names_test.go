@@ -49,8 +49,8 @@ func TestParseNetwork(t *testing.T) {
 			continue
 		}
 		if have.Replicas() != want.Replicas() || have.Links() != want.Links() {
-			t.Errorf("%s: %d replicas and %d links, want %d and %d", name, have.Replicas(), have.Links(), want.Replicas(),
-				want.Links())
+			t.Errorf("%s: %d replicas and %d links, want %d and %d", name, have.Replicas(), have.Links(),
+				want.Replicas(), want.Links())
 			continue
 		}
 		for i := range want.Links() {
