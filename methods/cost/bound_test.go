@@ -41,14 +41,15 @@ func bounded(t testing.TB, n int) map[string]cost.Model {
 		out["domains"] = named("clique:%d+%d", n/2, n-n/2)
 		out["ladders"] = named("open-ladder:%d+%d", n/2, n-n/2)
 	}
-	text := fmt.Sprintf("replicas %d\nswitches 2\nlink %d %d 20e9 2us 3\n", n, n, n+1)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("replicas %d\nswitches 2\nlink %d %d 20e9 2us 3\n", n, n, n+1))
 	for rank := range n { // two boxes, and each way round a ring one cable that is faster
-		text += fmt.Sprintf("link %d %d %d %dns\n", rank, n+2*rank/n, 10e9+1e9*rank, 100+rank)
+		text.WriteString(fmt.Sprintf("link %d %d %d %dns\n", rank, n+2*rank/n, 10e9+1e9*rank, 100+rank))
 		if n > 2 {
-			text += fmt.Sprintf("oneway %d %d 30e9 3us\n", rank, (rank+1)%n)
+			text.WriteString(fmt.Sprintf("oneway %d %d 30e9 3us\n", rank, (rank+1)%n))
 		}
 	}
-	boxes := must[cost.Graph](t)(cost.ParseGraph([]byte(text)))
+	boxes := must[cost.Graph](t)(cost.ParseGraph([]byte(text.String())))
 	out["boxes"] = cost.Model{Network: boxes, Overhead: us, FoldBytesPerSecond: 5e9}
 	out["routed"] = cost.Model{Network: hidden{out["tree"].Network}, FoldBytesPerSecond: 50e9}
 	slow := out["clique"]
