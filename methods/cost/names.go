@@ -32,7 +32,7 @@ var kinds = []kind{
 // ParseNetwork makes a network of its name: a kind, a colon, and the sizes. A file of links is [ParseGraph]'s.
 //
 //	torus:8x8x8                    [Torus]: 8 places in each of three dimensions
-//	fattree:16x8x4                 [FatTree]: 16 replicas below a switch, 8 such switches below one, and 4 of these
+//	fattree:16x8x4                 [FatTree]: 16 replicas below a switch, 8 switches below one, 4 of these
 //	clique:4+4                     [Machine] of two link domains of four replicas; their shape is topology.Clique,
 //	open-ladder:8                  topology.OpenLadder
 //	joined-ladder:8                or topology.JoinedLadder
