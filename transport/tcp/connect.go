@@ -95,7 +95,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	where := hosts.NewTable(names, local, network)
 	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence(),
 		Processes: processes}
-	if c.parks {
+	if _, system := c.carrier(); c.parks || !system { // a bubble's clock stands while somebody looks
 		config.Spin = 0
 	}
 	config.Checksum = func(peer int) bool {
@@ -124,9 +124,10 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 
 // serve takes the connections of others.
 func (m *mesh) serve() {
+	from, _ := m.config.carrier()
 	for _, l := range m.listener.listeners {
 		server := &handshake.Server{Secret: m.config.Secret, Job: m.config.Job, Channel: m.listener.channel,
-			Check: m.admit, Joined: m.join, Refused: m.refused}
+			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: from.Spare}
 		m.work.Go(func() { server.Serve(l) })
 	}
 }
@@ -421,9 +422,12 @@ func (m *mesh) Tell(peer int, message []byte) { m.controls[peer].tell(message) }
 
 // Parker implements stream.Host.
 func (m *mesh) Parker(lane uint64) (p stream.Parker, err error) {
-	if m.shm != nil {
+	switch _, system := m.config.carrier(); {
+	case m.shm != nil:
 		p, err = m.shm.newSleeper(lane)
-	} else {
+	case !system: // links are pumps, and a bubble does not see a thread that waits
+		p = newBell()
+	default:
 		p, err = newParker()
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"gogcl.dev/internal/carrier"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/hosts"
@@ -109,7 +110,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.anyUser = m.Insecure
+	c.anyUser, c.from = m.Insecure, carrier.Of(ctx)
 	var l *Listener
 	blob := func(reached netip.Addr) []byte {
 		own := card{TLS: c.TLS != nil, Network: cmp.Or(c.Network, Auto), CPUs: hosts.Processors(), Blob: m.Blob}

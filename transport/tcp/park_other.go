@@ -4,55 +4,11 @@ package tcp
 
 import (
 	"net"
-	"time"
 
 	"gogcl.dev/transport/internal/stream"
 )
 
-// bell is a stream.Parker for links that are pumps.
-type bell struct {
-	rung  chan struct{}
-	timer *time.Timer
-}
-
-func newParker() (stream.Parker, error) {
-	b := &bell{rung: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
-	b.timer.Stop()
-	return b, nil
-}
-
-// Watch implements stream.Parker.
-func (b *bell) Watch(l stream.Link) error {
-	if l, ok := l.(*pump); ok {
-		l.wakes(b)
-	}
-	return nil
-}
-
-// Park implements stream.Parker.
-func (b *bell) Park(limit time.Duration) {
-	if limit < 0 {
-		<-b.rung
-		return
-	}
-	b.timer.Reset(limit)
-	select {
-	case <-b.rung:
-	case <-b.timer.C:
-	}
-	b.timer.Stop()
-}
-
-// Wake implements stream.Parker.
-func (b *bell) Wake() {
-	select {
-	case b.rung <- struct{}{}:
-	default:
-	}
-}
-
-// Close implements stream.Parker.
-func (b *bell) Close() error { return nil }
+func newParker() (stream.Parker, error) { return newBell(), nil }
 
 // newLink makes a link of a connection that has shaken hands.
 func newLink(conn net.Conn) (stream.Link, error) { return newPump(conn), nil }

@@ -162,13 +162,13 @@ func TestCloseDelivers(t *testing.T) {
 	}
 }
 
-// bell is a stream.Parker that is only rung.
-type bell struct {
+// ringer is a stream.Parker that is only rung.
+type ringer struct {
 	poller
 	rung chan struct{}
 }
 
-func (b *bell) Wake() {
+func (b *ringer) Wake() {
 	select {
 	case b.rung <- struct{}{}:
 	default:
@@ -181,7 +181,7 @@ func TestPumpWakes(t *testing.T) {
 	defer peer.Close()
 	p := newPump(mine)
 	defer p.Close()
-	b := &bell{rung: make(chan struct{}, 1)}
+	b := &ringer{rung: make(chan struct{}, 1)}
 	p.wakes(b)
 	<-b.rung // there may be something already
 	if _, err := peer.Write(make([]byte, 100)); err != nil {

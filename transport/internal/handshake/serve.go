@@ -4,9 +4,10 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
+
+	"gogcl.dev/internal/carrier"
 )
 
 // Server is what a listener does with its connections.
@@ -25,7 +26,8 @@ type Server struct {
 	// may be nil.
 	Refused func(conn net.Conn, hello Hello, err error)
 
-	spare func() (io.Closer, error) // takes a descriptor; nil: openSpare
+	// Spare takes a file descriptor; see Serve. Nil: one of the operating system.
+	Spare func() (io.Closer, error)
 }
 
 // Serve accepts connections and shakes hands with each on a goroutine of its own, at most [MaxUnauthenticated] at a
@@ -39,10 +41,11 @@ func (s *Server) Serve(l net.Listener) error {
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	defer gate.closeAll()
-	if s.spare == nil {
-		s.spare = openSpare
+	take := s.Spare
+	if take == nil {
+		take = carrier.System{}.Spare
 	}
-	spare, _ := s.spare()
+	spare, _ := take()
 	defer func() {
 		if spare != nil {
 			spare.Close()
@@ -55,7 +58,7 @@ func (s *Server) Serve(l net.Listener) error {
 		case err == nil:
 			pause = minPause
 			if spare == nil { // conn may have the last descriptor
-				spare, err = s.spare()
+				spare, err = take()
 			}
 			short := Shortage(err)
 			if short == nil {
@@ -83,15 +86,6 @@ func (s *Server) Serve(l net.Listener) error {
 
 // shortLimit is how long Serve waits for a descriptor before it refuses who comes. The dialer waits for Limit.
 const shortLimit = Limit / 2
-
-// openSpare takes a descriptor.
-func openSpare() (io.Closer, error) {
-	file, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, err
-	}
-	return file, nil
-}
 
 // errCrowded says why the gate has closed a connection.
 var errCrowded = errors.New("too many connections are in a handshake")

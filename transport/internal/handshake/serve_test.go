@@ -191,7 +191,7 @@ func TestServeShort(t *testing.T) {
 		}
 		kept := make(chan net.Conn, 10)
 		refused := make(chan error, 10)
-		server := &Server{Secret: secret, Job: "job", spare: p.spare,
+		server := &Server{Secret: secret, Job: "job", Spare: p.spare,
 			Joined:  func(conn net.Conn, _ Hello) { kept <- conn },
 			Refused: func(_ net.Conn, _ Hello, err error) { refused <- err },
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"gogcl.dev/internal/carrier"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/user"
 )
@@ -97,11 +98,11 @@ func is[E error](err error) bool {
 
 // dialOnce connects to a place.
 func dialOnce(ctx context.Context, at place) (net.Conn, error) {
-	var dialer net.Dialer
+	from := carrier.Of(ctx)
 	if at.kind == tcpSocket {
-		return dialer.DialContext(ctx, "tcp", net.JoinHostPort(at.host, strconv.Itoa(int(at.port))))
+		return from.Dial(ctx, "tcp", net.JoinHostPort(at.host, strconv.Itoa(int(at.port))))
 	}
-	conn, err := dialer.DialContext(ctx, "unix", at.path)
+	conn, err := from.Dial(ctx, "unix", at.path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"gogcl.dev/internal/carrier"
 )
 
 // listen opens the host's listener at a place. While another listener is there, it tries again for as long as
@@ -53,9 +55,9 @@ func listen(ctx context.Context, c Config, at place) (net.Listener, error) {
 }
 
 func listenOnce(ctx context.Context, rank int, at place) (net.Listener, error) {
-	var config net.ListenConfig
+	from := carrier.Of(ctx)
 	if at.kind == unixSocket {
-		return config.Listen(ctx, "unix", at.path)
+		return from.Listen(ctx, "unix", at.path)
 	}
 	addrs, err := resolve(ctx, at.host)
 	if err != nil {
@@ -63,7 +65,7 @@ func listenOnce(ctx context.Context, rank int, at place) (net.Listener, error) {
 	}
 	var notMine error
 	for _, addr := range addrs {
-		l, err := config.Listen(ctx, "tcp", netip.AddrPortFrom(addr, at.port).String())
+		l, err := from.Listen(ctx, "tcp", netip.AddrPortFrom(addr, at.port).String())
 		if !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			return l, err
 		}

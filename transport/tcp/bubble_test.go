@@ -1,0 +1,206 @@
+package tcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gogcl.dev/internal/fabric"
+	"gogcl.dev/transport"
+)
+
+// The limits of jobs in bubbles, on the clock of the bubble.
+const (
+	bubbleSilence = 2 * time.Second
+	bubbleJoin    = 20 * time.Second
+
+	// bubbleLimit is when all is over: nobody is waited for after the time to join, a replica that takes no connection
+	// is lost after takeSilences times Silence, and the rest are Silence and pauses between rounds.
+	bubbleLimit = bubbleJoin + (takeSilences+4)*bubbleSilence
+)
+
+// parting is how one replica of a job has ended.
+type parting struct {
+	err, closed error
+	met         bool // it has connected
+	at          time.Duration
+}
+
+// TestJobs runs whole jobs, from listening to leaving, through trouble of all kinds: docs/design/seeds.md.
+func TestJobs(t *testing.T) {
+	jobs := 500
+	if testing.Short() {
+		jobs = 50
+	}
+	tally := fabric.Tally{}
+	fabric.Each(t, jobs, func(t *testing.T, seed uint64) {
+		s := fabric.NewScene(seed, fabric.None, fabric.Late, fabric.Break, fabric.Reset, fabric.Refuse, fabric.Shortly,
+			fabric.Never, fabric.Few, fabric.Absent, fabric.Leave, fabric.Cut, fabric.Stop, fabric.Straggle)
+		ends := runBubble(t, s)
+		failed, last := false, time.Duration(0)
+		for _, e := range ends {
+			failed = failed || e.err != nil || e.closed != nil
+			last = max(last, e.at)
+		}
+		tally.Count(s.Trouble, failed, last)
+		checkBubble(t, s, ends)
+		if left := s.Fabric.Open(); left > 0 {
+			t.Errorf("%d ends of connections are open", left)
+		}
+		if t.Failed() {
+			for r, e := range ends {
+				t.Logf("replica %d, met %v, after %v: %v; Close: %v", r, e.met, e.at, e.err, e.closed)
+			}
+			t.Logf("%v", s)
+		}
+	})
+	tally.Log(t)
+}
+
+// runBubble runs the job of a scene.
+func runBubble(t *testing.T, s *fabric.Scene) []parting {
+	n := len(s.Processes)
+	network := TCP
+	if s.Hosts == 1 && s.Chances.IntN(2) == 0 {
+		network = Unix
+	}
+	listeners, addresses := make([]*Listener, n), make([]Address, n)
+	for r := range n {
+		c := Config{Rank: r, Size: n, Network: network, Job: "bubble", Secret: make([]byte, 32), Silence: bubbleSilence,
+			from: s.Processes[r], Address: s.Address(r).String()}
+		var err error
+		if listeners[r], err = Listen(c); err != nil {
+			t.Fatal(err)
+		}
+		addresses[r] = listeners[r].Address()
+	}
+	p := program{rounds: 1 + s.Chances.IntN(20), size: 1 + s.Chances.IntN(100_000), lanes: 1 + s.Chances.IntN(2),
+		pause: time.Duration(s.Chances.Int64N(int64(300 * time.Millisecond)))}
+	ends := make([]parting, n)
+	began := time.Now()
+	var all sync.WaitGroup
+	for r := range n {
+		rounds := p.rounds
+		switch {
+		case r != s.Victim:
+		case s.Trouble == fabric.Absent:
+			listeners[r].Close()
+			ends[r].met = true
+			continue
+		case s.Trouble == fabric.Leave:
+			rounds = s.Chances.IntN(rounds)
+		}
+		all.Go(func() {
+			if r == s.Victim && s.Trouble == fabric.Straggle {
+				time.Sleep(bubbleJoin / 2)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), bubbleJoin)
+			e, err := listeners[r].Connect(ctx, addresses)
+			cancel()
+			if err == nil {
+				ends[r].met = true
+				err = p.run(e, rounds)
+				ends[r].closed = e.Close()
+			}
+			ends[r].err, ends[r].at = err, time.Since(began)
+		})
+	}
+	all.Wait()
+	time.Sleep(time.Minute) // what is left ends by itself, or the bubble fails
+	return ends
+}
+
+// program is what replicas of a job do.
+type program struct {
+	rounds, size, lanes int
+	pause               time.Duration // of each replica in turn, before a round
+}
+
+// run does so many of the rounds, on each lane.
+func (p program) run(e transport.Endpoint, rounds int) error {
+	lanes := []transport.Endpoint{e}
+	for range p.lanes - 1 {
+		lane, err := e.Dup(context.Background())
+		if err != nil {
+			return err
+		}
+		defer lane.Close()
+		lanes = append(lanes, lane)
+	}
+	errs := make([]error, len(lanes))
+	var all sync.WaitGroup
+	for i, lane := range lanes {
+		all.Go(func() {
+			for k := range rounds {
+				if k%e.Size() == e.Rank() {
+					time.Sleep(p.pause)
+				}
+				if errs[i] = p.round(lane, k); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// round has all replicas pass something on to the next one, or send something to all others.
+func (p program) round(e transport.Endpoint, k int) error {
+	if k%3 != 2 {
+		return ringRound(context.Background(), e, k, p.size)
+	}
+	made := func(from, to int) []byte { return bytes.Repeat([]byte{byte(from), byte(to), byte(k)}, p.size/30+1) }
+	var batch []transport.Transfer
+	got := make([][]byte, e.Size())
+	for r := range e.Size() {
+		if r == e.Rank() {
+			continue
+		}
+		got[r] = make([]byte, len(made(0, 0)))
+		batch = append(batch, transport.Transfer{Kind: transport.Send, Peer: r, Buf: made(e.Rank(), r)},
+			transport.Transfer{Kind: transport.Recv, Peer: r, Buf: got[r]})
+	}
+	if err := e.Exchange(context.Background(), roundCall(k), batch); err != nil {
+		return err
+	}
+	for r, b := range got {
+		if b != nil && !bytes.Equal(b, made(r, e.Rank())) {
+			return fmt.Errorf("%w: from replica %d to %d in round %d", errOther, r, e.Rank(), k)
+		}
+	}
+	return nil
+}
+
+// errOther says that a message is not what was sent.
+var errOther = errors.New("wrong bytes")
+
+// checkBubble judges how the replicas of a scene have ended.
+func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
+	harmed := s.Harmed()
+	for r, e := range ends {
+		err := errors.Join(e.err, e.closed)
+		switch {
+		case e.at > bubbleLimit:
+			t.Errorf("replica %d has ended after %v, want at most %v", r, e.at, bubbleLimit)
+		case err == nil:
+			continue
+		case strings.Contains(err.Error(), "wrong bytes"):
+			t.Errorf("replica %d: %v", r, err)
+		case !harmed:
+			t.Errorf("replica %d fails without a reason: %v", r, err)
+		case !strings.Contains(err.Error(), "replica"):
+			t.Errorf("the error of replica %d names none: %v", r, err)
+		}
+		for _, never := range []string{"mismatch", "checksum", "not authentic", "does not speak", "Exchange"} {
+			if strings.Contains(err.Error(), never) {
+				t.Errorf("replica %d: an error of another kind: %v", r, err)
+			}
+		}
+	}
+}
