@@ -40,6 +40,7 @@ type Fabric struct {
 	port      int
 	dialled   map[string]uint64 // by dialer and address: how often
 	harm      []string
+	harmed    time.Time // when the last of it was done
 	conns     map[*conn]bool
 }
 
@@ -59,6 +60,13 @@ func (f *Fabric) Harm() []string {
 	return slices.Clone(f.harm)
 }
 
+// LastHarm is when the network has done the last harm so far.
+func (f *Fabric) LastHarm() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.harmed
+}
+
 // Open is how many ends of connections are not closed.
 func (f *Fabric) Open() int {
 	f.mu.Lock()
@@ -68,6 +76,7 @@ func (f *Fabric) Open() int {
 
 // note keeps what has been done. The caller holds f.mu.
 func (f *Fabric) note(format string, arguments ...any) {
+	f.harmed = time.Now()
 	f.harm = append(f.harm, fmt.Sprintf("%s: ", time.Now().Format("05.000"))+fmt.Sprintf(format, arguments...))
 }
 

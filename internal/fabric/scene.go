@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,9 @@ func Each(t *testing.T, jobs int, job func(t *testing.T, seed uint64)) {
 	}
 }
 
+// Alone reports whether only one job runs, of which all is wanted to be known.
+func Alone() bool { return *seedFlag > 0 }
+
 // Trouble is a kind of harm that comes to a job.
 type Trouble string
 
@@ -70,7 +74,9 @@ type Scene struct {
 	Chances   *rand.Rand
 	Processes []*Process // by replica
 	Victim    int
-	Hosts     int           // how many hosts there are: 1, or one for each replica
+	Hosts     int  // how many hosts there are: 1, or one for each replica
+	Blameable bool // the trouble is the victim's alone
+	Began     time.Time
 	At        time.Duration // when the trouble of Cut and Stop begins
 	Delay     time.Duration // the longest time that a write takes to arrive
 }
@@ -78,7 +84,7 @@ type Scene struct {
 // NewScene draws a job and its trouble.
 func NewScene(seed uint64, troubles ...Trouble) *Scene {
 	chances := rand.New(rand.NewPCG(seed, 1))
-	s := &Scene{Chances: chances, Trouble: troubles[chances.IntN(len(troubles))], Hosts: 1}
+	s := &Scene{Chances: chances, Trouble: troubles[chances.IntN(len(troubles))], Hosts: 1, Began: time.Now()}
 	n := 2 + chances.IntN(4)
 	s.Victim = chances.IntN(n)
 	faults := Faults{Delay: time.Duration(chances.Int64N(int64(3 * time.Millisecond)))}
@@ -113,6 +119,7 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 		s.Processes = append(s.Processes, s.Fabric.Process(fmt.Sprint(r), host, at))
 	}
 	victim := s.Processes[s.Victim]
+	s.Blameable = slices.Contains([]Trouble{Never, Few, Absent, Cut, Stop}, s.Trouble)
 	switch s.Trouble {
 	case Shortly:
 		victim.FailAccept(1 + chances.IntN(6))
@@ -140,6 +147,12 @@ func (s *Scene) Harmed() bool {
 		return true
 	}
 	return len(s.Fabric.Harm()) > 0
+}
+
+// Blames reports whether an error names the victim.
+func (s *Scene) Blames(err error) bool {
+	named := regexp.MustCompile(fmt.Sprintf(`replica %d\b|replicas \[[^]]*\b%[1]d\b`, s.Victim))
+	return named.MatchString(err.Error())
 }
 
 func (s *Scene) String() string {

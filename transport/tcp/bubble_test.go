@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +54,8 @@ func TestJobs(t *testing.T) {
 		if left := s.Fabric.Open(); left > 0 {
 			t.Errorf("%d ends of connections are open", left)
 		}
-		if t.Failed() {
+		if t.Failed() || fabric.Alone() || os.Getenv("DBG") == string(s.Trouble) && last > 12*time.Second {
+			t.Log("SEED", seed)
 			for r, e := range ends {
 				t.Logf("replica %d, met %v, after %v: %v; Close: %v", r, e.met, e.at, e.err, e.closed)
 			}
@@ -182,25 +185,39 @@ var errOther = errors.New("wrong bytes")
 
 // checkBubble judges how the replicas of a scene have ended.
 func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
-	harmed := s.Harmed()
+	harmed, met := s.Harmed(), true
+	for _, e := range ends {
+		met = met && e.met
+	}
+	limit := bubbleLimit
+	switch s.Trouble {
+	case fabric.Break, fabric.Reset, fabric.Refuse, fabric.Cut, fabric.Stop:
+		if met && harmed {
+			limit = s.Fabric.LastHarm().Sub(s.Began) + 2*bubbleSilence
+		}
+	}
 	for r, e := range ends {
 		err := errors.Join(e.err, e.closed)
-		switch {
-		case e.at > bubbleLimit:
-			t.Errorf("replica %d has ended after %v, want at most %v", r, e.at, bubbleLimit)
-		case err == nil:
+		if e.at > limit {
+			t.Errorf("replica %d has ended after %v, want at most %v", r, e.at, limit)
+		}
+		if err == nil {
 			continue
-		case strings.Contains(err.Error(), "wrong bytes"):
+		}
+		switch text := err.Error(); {
+		case strings.Contains(text, "wrong bytes"):
 			t.Errorf("replica %d: %v", r, err)
 		case !harmed:
 			t.Errorf("replica %d fails without a reason: %v", r, err)
-		case !strings.Contains(err.Error(), "replica"):
+		case !strings.Contains(text, "replica"):
 			t.Errorf("the error of replica %d names none: %v", r, err)
-		}
-		for _, never := range []string{"mismatch", "checksum", "not authentic", "does not speak", "Exchange"} {
-			if strings.Contains(err.Error(), never) {
-				t.Errorf("replica %d: an error of another kind: %v", r, err)
-			}
+		case s.Blameable && r != s.Victim && !s.Blames(err):
+			t.Errorf("the error of replica %d does not name replica %d: %v", r, s.Victim, err)
+		case foreign.MatchString(text):
+			t.Errorf("replica %d: an error of another kind: %v", r, err)
 		}
 	}
 }
+
+// foreign are the words of errors that no trouble of the network can be the reason of.
+var foreign = regexp.MustCompile("mismatch|checksum|not authentic|does not speak|deadlock|leaves without|transfer [0-9]+ of")

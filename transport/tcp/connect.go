@@ -127,7 +127,7 @@ func (m *mesh) serve() {
 	from, _ := m.config.carrier()
 	for _, l := range m.listener.listeners {
 		server := &handshake.Server{Secret: m.config.Secret, Job: m.config.Job, Channel: m.listener.channel,
-			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: from.Spare}
+			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: from.Spare, Short: m.short}
 		m.work.Go(func() { server.Serve(l) })
 	}
 }
@@ -169,6 +169,11 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	if h.Role == handshake.Control && h.Rank < m.config.Rank {
 		m.controls[h.Rank].release(conn)
 	}
+}
+
+// short ends the job, for want of descriptors.
+func (m *mesh) short(short *handshake.ShortError) {
+	m.node.Abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
 }
 
 // missing says which replicas have not come.

@@ -142,7 +142,9 @@ func (m *mesh) shake(ctx context.Context, conn net.Conn, hello handshake.Hello) 
 		err = user.Check(over)
 	}
 	if err == nil {
-		_, err = over.Write([]byte{started})
+		if _, err = over.Write([]byte{started}); err != nil {
+			err = &handshake.ClosedError{Stage: "the byte that starts it", Err: err}
+		}
 	}
 	if !stop() {
 		err = context.Cause(ctx)

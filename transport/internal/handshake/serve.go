@@ -26,6 +26,10 @@ type Server struct {
 	// may be nil.
 	Refused func(conn net.Conn, hello Hello, err error)
 
+	// Short is told that no connection has been taken for [Limit] for want of a descriptor, with none left to say so to
+	// those who dial. It may be nil.
+	Short func(*ShortError)
+
 	// Spare takes a file descriptor; see Serve. Nil: one of the operating system.
 	Spare func() (io.Closer, error)
 }
@@ -35,7 +39,8 @@ type Server struct {
 // handshakes in progress, and every call of Joined has returned.
 //
 // It keeps a descriptor to spare. When Accept has had none for shortLimit, the next connection gets that one, and is
-// refused by a *[ShortError] once it is authenticated: so the dialer hears whose limit it is, and Refused does.
+// refused by a *[ShortError] once it is authenticated: so the dialer hears whose limit it is, and Refused does. Where
+// something else of the process has taken that one too, Short does.
 func (s *Server) Serve(l net.Listener) error {
 	gate := NewGate(MaxUnauthenticated)
 	var conns sync.WaitGroup
@@ -52,6 +57,7 @@ func (s *Server) Serve(l net.Listener) error {
 		}
 	}()
 	var without time.Time // when Accept began to fail for want of a descriptor
+	told := false
 	for pause := minPause; ; {
 		conn, err := l.Accept()
 		switch {
@@ -62,18 +68,22 @@ func (s *Server) Serve(l net.Listener) error {
 			}
 			short := Shortage(err)
 			if short == nil {
-				without = time.Time{}
+				without, told = time.Time{}, false
 			}
 			leave := gate.Enter(conn)
 			conns.Go(func() { s.shake(conn, leave, short) })
 		case isPassing(err):
-			if Shortage(err) != nil {
+			if short := Shortage(err); short != nil {
 				if without.IsZero() {
 					without = time.Now()
 				}
-				if spare != nil && time.Since(without) >= shortLimit {
+				switch since := time.Since(without); {
+				case spare != nil && since >= shortLimit:
 					spare.Close()
 					spare = nil
+				case spare == nil && since >= Limit && !told && s.Short != nil:
+					told = true
+					s.Short(short)
 				}
 			}
 			time.Sleep(pause)

@@ -67,7 +67,7 @@ func openSockets(ctx context.Context, c Config, at place) (store, error) {
 	}
 	server := &handshake.Server{
 		Secret: c.Secret, Job: c.Job, Channel: c.Channel, Check: s.check, Refused: s.refused,
-		Spare:  carrier.Of(ctx).Spare,
+		Spare: carrier.Of(ctx).Spare, Short: s.short,
 		Joined: func(conn net.Conn, hello handshake.Hello) { s.converse(conn, hello.Rank) },
 	}
 	s.running.Go(func() {
@@ -113,6 +113,15 @@ func (s *sockets) refused(conn net.Conn, hello handshake.Hello, err error) {
 			"replica %d cannot take in replica %d: %v", s.c.Rank, hello.Rank, short)}
 		s.notify()
 	}
+}
+
+// short ends the job: the host can take in nobody, for want of descriptors.
+func (s *sockets) short(short *handshake.ShortError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = &Error{Kind: GaveUp, Replicas: []int{s.c.Rank}, Err: short, Reason: fmt.Sprintf(
+		"replica %d cannot take in others: %v", s.c.Rank, short)}
+	s.notify()
 }
 
 // converse is the life of an authenticated connection.
