@@ -29,8 +29,8 @@ const (
 // parting is how one replica of a job has ended.
 type parting struct {
 	err, closed error
-	met         bool // it has connected
-	at          time.Duration
+	met         bool          // it has connected
+	joining, at time.Duration // how long it took to connect, and when all was over
 }
 
 // TestJobs runs whole jobs, from listening to leaving, through trouble of all kinds: docs/design/seeds.md.
@@ -82,7 +82,7 @@ func runBubble(t *testing.T, s *fabric.Scene) []parting {
 		}
 		addresses[r] = listeners[r].Address()
 	}
-	p := program{rounds: 1 + s.Chances.IntN(20), size: 1 + s.Chances.IntN(100_000), lanes: 1 + s.Chances.IntN(2),
+	p := program{rounds: 1 + s.Chances.IntN(20), size: 1 + s.Chances.IntN(1<<s.Chances.IntN(18)), lanes: 1 + s.Chances.IntN(2),
 		pause: time.Duration(s.Chances.Int64N(int64(300 * time.Millisecond)))}
 	ends := make([]parting, n)
 	began := time.Now()
@@ -102,9 +102,11 @@ func runBubble(t *testing.T, s *fabric.Scene) []parting {
 			if r == s.Victim && s.Trouble == fabric.Straggle {
 				time.Sleep(bubbleJoin / 2)
 			}
+			came := time.Now()
 			ctx, cancel := context.WithTimeout(context.Background(), bubbleJoin)
 			e, err := listeners[r].Connect(ctx, addresses)
 			cancel()
+			ends[r].joining = time.Since(came)
 			if err == nil {
 				ends[r].met = true
 				err = p.run(e, rounds)
@@ -198,8 +200,8 @@ func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
 	}
 	for r, e := range ends {
 		err := errors.Join(e.err, e.closed)
-		if e.at > limit {
-			t.Errorf("replica %d has ended after %v, want at most %v", r, e.at, limit)
+		if e.at > limit || e.joining > bubbleJoin+500*time.Millisecond {
+			t.Errorf("replica %d has joined for %v and ended after %v, want at most %v", r, e.joining, e.at, limit)
 		}
 		if err == nil {
 			continue
