@@ -5,15 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"net"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/internal/fabric"
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
 )
 
 // The limits of jobs in bubbles, on the clock of the bubble.
@@ -54,8 +57,7 @@ func TestJobs(t *testing.T) {
 		if left := s.Fabric.Open(); left > 0 {
 			t.Errorf("%d ends of connections are open", left)
 		}
-		if t.Failed() || fabric.Alone() || os.Getenv("DBG") == string(s.Trouble) && last > 12*time.Second {
-			t.Log("SEED", seed)
+		if t.Failed() || fabric.Alone() {
 			for r, e := range ends {
 				t.Logf("replica %d, met %v, after %v: %v; Close: %v", r, e.met, e.at, e.err, e.closed)
 			}
@@ -223,3 +225,55 @@ func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
 
 // foreign are the words of errors that no trouble of the network can be the reason of.
 var foreign = regexp.MustCompile("mismatch|checksum|not authentic|does not speak|deadlock|leaves without|transfer [0-9]+ of")
+
+// TestShortOfAll: a replica that has not even a descriptor to tell a dialer so ends the job, by an error that says so.
+func TestShortOfAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fabric.NewScene(1, fabric.None)
+		c := Config{Rank: 1, Size: 2, Network: TCP, Secret: make([]byte, 32), from: s.Processes[1]}
+		l, err := Listen(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Processes[1].Limit(0)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = l.Connect(ctx, []Address{{TCP: "127.0.0.1:1"}, l.Address()})
+		if err == nil || !strings.Contains(err.Error(), "replica 1 cannot take connections of others: no file descriptor") {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > DefaultSilence {
+			t.Errorf("it has taken %v", took)
+		}
+	})
+}
+
+// dropped is a connection that is reset after some writes.
+type dropped struct {
+	net.Conn
+	writes int
+}
+
+func (d *dropped) Write(b []byte) (int, error) {
+	if d.writes--; d.writes < 0 {
+		d.Close()
+		return 0, syscall.ECONNRESET
+	}
+	return d.Conn.Write(b)
+}
+
+// TestStartIsTriedAgain: a connection that is lost with the byte that starts it counts as one that was lost within the
+// handshake, after which a dialer tries again.
+func TestStartIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		go handshake.Accept(there, nil, "", nil)
+		const hello, proof = 1, 1
+		_, err := quietMesh(0, 2).shake(t.Context(), &dropped{here, hello + proof}, handshake.Hello{Peer: 1, Role: handshake.Data})
+		if closed, ok := errors.AsType[*handshake.ClosedError](err); !ok || !errors.Is(closed, syscall.ECONNRESET) {
+			t.Errorf("%T, %v", err, err)
+		}
+		there.Close()
+	})
+}

@@ -19,13 +19,13 @@ const attemptLimit = 5 * time.Second
 // connect dials until the host is there and the handshake is done.
 func connect(ctx context.Context, c Config, at place) (net.Conn, error) {
 	var strangerSince, shortSince time.Time
-	last := errors.New("no attempt was made") // a stranger's, if there was one
+	last := errors.New("no attempt was made") // one that says more than that nobody is there, if there was one
 	for wait := newBackoff(); ; {
 		conn, err := attempt(ctx, c, at)
 		if err == nil {
 			return conn, nil
 		}
-		if ctx.Err() == nil && (isStranger(err) || !isStranger(last)) {
+		if ctx.Err() == nil && (tells(err) || !tells(last)) {
 			last = err
 		}
 		short := handshake.Shortage(err)
@@ -90,6 +90,9 @@ func isStranger(err error) bool {
 		is[*handshake.JobError](err) || is[*handshake.WrongPeerError](err) || is[*handshake.RefusedError](err) ||
 		is[*user.Error](err) || is[*handshake.TLSError](err) || errors.Is(err, handshake.ErrTampered)
 }
+
+// tells reports whether an attempt has heard from somebody why it failed.
+func tells(err error) bool { return isStranger(err) || is[*handshake.ShortError](err) }
 
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

@@ -106,22 +106,21 @@ func (s *sockets) refused(conn net.Conn, hello handshake.Hello, err error) {
 		s.hear(&entry{rank: nobody, from: remote(conn)}, sheet{}, err)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mine.Step <= stepHere { // else the replica is late
-		s.err = &Error{Kind: GaveUp, Replicas: []int{s.c.Rank}, Err: short, Reason: fmt.Sprintf(
-			"replica %d cannot take in replica %d: %v", s.c.Rank, hello.Rank, short)}
-		s.notify()
-	}
+	s.shortOf(short, fmt.Sprintf("replica %d", hello.Rank))
 }
 
-// short ends the job: the host can take in nobody, for want of descriptors.
-func (s *sockets) short(short *handshake.ShortError) {
+// short ends the job if the host can take in nobody for want of descriptors.
+func (s *sockets) short(short *handshake.ShortError) { s.shortOf(short, "others") }
+
+// shortOf ends the job for want of a descriptor for somebody, unless all have come or the job has failed.
+func (s *sockets) shortOf(short *handshake.ShortError, whom string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.err = &Error{Kind: GaveUp, Replicas: []int{s.c.Rank}, Err: short, Reason: fmt.Sprintf(
-		"replica %d cannot take in others: %v", s.c.Rank, short)}
-	s.notify()
+	if s.mine.Step <= stepHere {
+		s.err = &Error{Kind: GaveUp, Replicas: []int{s.c.Rank}, Err: short, Reason: fmt.Sprintf(
+			"replica %d cannot take in %s: %v", s.c.Rank, whom, short)}
+		s.notify()
+	}
 }
 
 // converse is the life of an authenticated connection.

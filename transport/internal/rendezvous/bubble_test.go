@@ -1,0 +1,119 @@
+package rendezvous
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/fabric"
+)
+
+// bubbleJoin is how long replicas of jobs in bubbles wait for each other.
+const bubbleJoin = 20 * time.Second
+
+// bubbleConfig is that of a replica of a scene, with the patience of the product.
+func bubbleConfig(s *fabric.Scene, rank int) Config {
+	return Config{Rank: rank, Size: len(s.Processes), Job: "job", Secret: secret,
+		Where: fmt.Sprint(s.Address(0), ":7000"),
+		Blob:  func(netip.Addr) []byte { return fmt.Appendf(nil, "blob of %d", rank) }}
+}
+
+// TestMeetings has replicas meet over sockets through trouble of all kinds: docs/design/seeds.md.
+func TestMeetings(t *testing.T) {
+	jobs := 500
+	if testing.Short() {
+		jobs = 50
+	}
+	tally := fabric.Tally{}
+	fabric.Each(t, jobs, func(t *testing.T, seed uint64) {
+		s := fabric.NewScene(seed, fabric.None, fabric.Late, fabric.Break, fabric.Reset, fabric.Refuse, fabric.Shortly,
+			fabric.Never, fabric.Few, fabric.Absent, fabric.Cut, fabric.Stop, fabric.Straggle)
+		n := len(s.Processes)
+		results, took := make([]result, n), make([]time.Duration, n)
+		began := time.Now()
+		var all sync.WaitGroup
+		for r := range n {
+			if r == s.Victim && s.Trouble == fabric.Absent {
+				continue
+			}
+			all.Go(func() {
+				if r == s.Victim && s.Trouble == fabric.Straggle {
+					time.Sleep(bubbleJoin / 2)
+				}
+				came := time.Now()
+				ctx, cancel := context.WithTimeout(carrier.With(context.Background(), s.Processes[r]), bubbleJoin)
+				defer cancel()
+				results[r].Met, results[r].err = Meet(ctx, bubbleConfig(s, r))
+				took[r] = time.Since(came)
+			})
+		}
+		all.Wait()
+		failed, last := false, time.Since(began)
+		for r, got := range results {
+			failed = failed || got.err != nil
+			if took[r] > bubbleJoin+linger+50*time.Millisecond {
+				t.Errorf("replica %d has met the others for %v", r, took[r])
+			}
+			switch err := got.err; {
+			case r == s.Victim && s.Trouble == fabric.Absent:
+			case err != nil && !s.Harmed():
+				t.Errorf("replica %d fails without a reason: %v", r, err)
+			case err != nil && !is[*Error](err):
+				t.Errorf("replica %d: an error of another kind: %T, %v", r, err, err)
+			case err != nil && s.Blameable && r != s.Victim && s.Victim != 0 && !s.Blames(err):
+				t.Errorf("the error of replica %d does not name replica %d: %v", r, s.Victim, err)
+			case err == nil && len(got.Blobs) != n:
+				t.Errorf("replica %d has %d blobs", r, len(got.Blobs))
+			}
+			for from, blob := range got.Blobs {
+				if want := fmt.Sprintf("blob of %d", from); string(blob) != want {
+					t.Errorf("replica %d has %q of replica %d", r, blob, from)
+				}
+			}
+		}
+		tally.Count(s.Trouble, failed, last)
+		time.Sleep(time.Minute)
+		if left := s.Fabric.Open(); left > 0 {
+			t.Errorf("%d ends of connections are open", left)
+		}
+		if t.Failed() || fabric.Alone() {
+			for r, got := range results {
+				t.Logf("replica %d after %v: %v", r, took[r], got.err)
+			}
+			t.Logf("%v", s)
+		}
+	})
+	tally.Log(t)
+}
+
+// TestShortHost: who has heard that the host has no descriptor says so in the end, though the host has gone by then.
+func TestShortHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fabric.NewScene(1, fabric.None)
+		host := s.Processes[0]
+		time.AfterFunc(time.Second, func() { host.Limit(0) }) // what is left is a descriptor to spare
+		ctx, cancel := context.WithTimeout(context.Background(), bubbleJoin)
+		defer cancel()
+		var all sync.WaitGroup
+		for r := range 2 {
+			c := bubbleConfig(s, r)
+			c.Size = 3
+			all.Go(func() {
+				if r == 1 {
+					time.Sleep(2 * time.Second)
+				}
+				_, err := Meet(carrier.With(ctx, s.Processes[r]), c)
+				if err == nil || !strings.Contains(err.Error(), "no file descriptor is left in process") {
+					t.Errorf("replica %d: %v", r, err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
