@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/transport"
@@ -436,61 +437,65 @@ func TestCreditOfLower(t *testing.T) {
 // replica has sent, which a slow fold has yet to come to.
 func TestCreditToWhoHasLeft(t *testing.T) {
 	for _, known := range []bool{true, false} { // that it has left, when the credit is given
-		eps := openRings(t, 3, 64<<10, false)
-		from, word := dup(t, eps[0]), make([]byte, 8)
-		const n = transport.MaxUnread/2 + 1
-		call := func(i int) transport.Call { return transport.Call{Group: 1, Seq: uint64(i + 1)} }
-		for i := range n {
-			err := from.Exchange(t.Context(), call(i), []transport.Transfer{{Kind: transport.Send, Peer: 1, Buf: word}})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := eps[0].Close(); err != nil {
+		synctest.Test(t, func(t *testing.T) { creditToWhoHasLeft(t, known) }) // Close waits
+	}
+}
+
+func creditToWhoHasLeft(t *testing.T, known bool) {
+	eps := openHosts(t, 3, 64<<10, false, 0, nil, nil)
+	from, word := dup(t, eps[0]), make([]byte, 8)
+	const n = transport.MaxUnread/2 + 1
+	call := func(i int) transport.Call { return transport.Call{Group: 1, Seq: uint64(i + 1)} }
+	for i := range n {
+		err := from.Exchange(t.Context(), call(i), []transport.Transfer{{Kind: transport.Send, Peer: 1, Buf: word}})
+		if err != nil {
 			t.Fatal(err)
 		}
-		eps[1].(*Lane).node.waitGone(t, 0)
-		lane := dup(t, eps[1]).(*Lane)
-		p := &lane.peers[0]
-		left := p.left.Load()
-		if !known {
-			p.left.Store(nil)
-		}
-		for i := range n - 1 {
-			err := lane.Exchange(t.Context(), call(i), []transport.Transfer{{Kind: transport.Recv, Peer: 0, Buf: word}})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if known == (p.mute.err != nil) {
-			t.Errorf("known to have left %v, link %v", known, p.mute.err)
-		}
-		p.left.Store(left)
-		other := dup(t, eps[2])
-		sent := make(chan error)
-		go func() {
-			time.Sleep(10 * time.Millisecond)
-			batch := []transport.Transfer{{Kind: transport.Send, Peer: 1, Buf: word}}
-			sent <- other.Exchange(t.Context(), call(n-1), batch)
-		}()
-		xor := func(dst, a, b []byte) {
-			for i := range dst {
-				dst[i] = a[i] ^ b[i]
-			}
-		}
-		buf := make([]byte, 8)
-		err := lane.Exchange(t.Context(), call(n-1), []transport.Transfer{
-			{Kind: transport.RecvFold, Peer: 2, Buf: buf, With: make([]byte, 8), Fold: xor},
-			{Kind: transport.RecvFold, Peer: 0, Buf: buf, With: buf, Next: true, Fold: xor},
-		})
-		if err != nil {
-			t.Errorf("known to have left %v: %v", known, err)
-		}
-		if err := <-sent; err != nil {
-			t.Error(err)
-		}
-		closeTogether(t, eps[1:])
 	}
+	if err := eps[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	eps[1].(*Lane).node.waitGone(t, 0)
+	lane := dup(t, eps[1]).(*Lane)
+	p := &lane.peers[0]
+	left := p.left.Load()
+	if !known {
+		p.left.Store(nil)
+	}
+	for i := range n - 1 {
+		err := lane.Exchange(t.Context(), call(i), []transport.Transfer{{Kind: transport.Recv, Peer: 0, Buf: word}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if known == (p.mute.err != nil) {
+		t.Errorf("known to have left %v, link %v", known, p.mute.err)
+	}
+	p.left.Store(left)
+	other := dup(t, eps[2])
+	sent := make(chan error)
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		batch := []transport.Transfer{{Kind: transport.Send, Peer: 1, Buf: word}}
+		sent <- other.Exchange(t.Context(), call(n-1), batch)
+	}()
+	xor := func(dst, a, b []byte) {
+		for i := range dst {
+			dst[i] = a[i] ^ b[i]
+		}
+	}
+	buf := make([]byte, 8)
+	err := lane.Exchange(t.Context(), call(n-1), []transport.Transfer{
+		{Kind: transport.RecvFold, Peer: 2, Buf: buf, With: make([]byte, 8), Fold: xor},
+		{Kind: transport.RecvFold, Peer: 0, Buf: buf, With: buf, Next: true, Fold: xor},
+	})
+	if err != nil {
+		t.Errorf("known to have left %v: %v", known, err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	closeTogether(t, eps[1:])
 }
 
 // restlessParker counts its Parks, none of which waits.

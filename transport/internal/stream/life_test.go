@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/internal/leaktest"
@@ -34,42 +35,46 @@ func one(e transport.Endpoint, kind transport.Kind, buf []byte) []transport.Tran
 func TestLeaveUnopened(t *testing.T) {
 	for _, way := range []string{"lane, then all", "all", "all while the lane is being closed"} {
 		t.Run(way, func(t *testing.T) {
-			leaktest.Check(t)
-			eps := openHosts(t, 2, 4096, false, 0, func(l *ringLink) Link { // what was sent arrives by and by
-				return &dribbleLink{*l, rand.New(rand.NewPCG(1, 1)), 5}
-			}, nil)
-			d := dup(t, eps[0])
-			sent := bytes.Repeat([]byte("here"), 500)
-			if err := d.Exchange(context.Background(), hostileCall, one(d, transport.Send, sent)); err != nil {
-				t.Fatal(err)
-			}
-			var other sync.WaitGroup
-			switch way {
-			case "lane, then all":
-				d.Close()
-			case "all while the lane is being closed":
-				other.Go(func() { d.Close() })
-				for !d.(*Lane).closed.Load() {
-					time.Sleep(time.Millisecond)
-				}
-			}
-			if err := eps[0].Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-			other.Wait()
-			eps[1].(*Lane).node.waitGone(t, 0)
-			got := make([]byte, len(sent))
-			far := dup(t, eps[1])
-			if err := far.Exchange(context.Background(), hostileCall, one(far, transport.Recv, got)); err != nil {
-				t.Error(err)
-			}
-			if !bytes.Equal(got, sent) {
-				t.Error("something was lost")
-			}
-			if err := eps[1].Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			synctest.Test(t, func(t *testing.T) { leaveUnopened(t, way) })
 		})
+	}
+}
+
+// leaveUnopened is TestLeaveUnopened of one way, in a bubble: Close waits there for what nobody takes.
+func leaveUnopened(t *testing.T, way string) {
+	eps := openHosts(t, 2, 4096, false, 0, func(l *ringLink) Link { // what was sent arrives by and by
+		return &dribbleLink{*l, rand.New(rand.NewPCG(1, 1)), 5}
+	}, nil)
+	d := dup(t, eps[0])
+	sent := bytes.Repeat([]byte("here"), 500)
+	if err := d.Exchange(context.Background(), hostileCall, one(d, transport.Send, sent)); err != nil {
+		t.Fatal(err)
+	}
+	var other sync.WaitGroup
+	switch way {
+	case "lane, then all":
+		d.Close()
+	case "all while the lane is being closed":
+		other.Go(func() { d.Close() })
+		for !d.(*Lane).closed.Load() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if err := eps[0].Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	other.Wait()
+	eps[1].(*Lane).node.waitGone(t, 0)
+	got := make([]byte, len(sent))
+	far := dup(t, eps[1])
+	if err := far.Exchange(context.Background(), hostileCall, one(far, transport.Recv, got)); err != nil {
+		t.Error(err)
+	}
+	if !bytes.Equal(got, sent) {
+		t.Error("something was lost")
+	}
+	if err := eps[1].Close(); err != nil {
+		t.Errorf("Close: %v", err)
 	}
 }
 
