@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"regexp"
 	"strings"
 	"sync"
@@ -28,6 +29,13 @@ const (
 	// is lost after takeSilences times Silence, and the rest are Silence and pauses between rounds.
 	bubbleLimit = bubbleJoin + (takeSilences+4)*bubbleSilence
 )
+
+// inMemory has all replicas of a Config be connected in memory, as processes of one host.
+func inMemory(c Config) Config {
+	c.from = fabric.New(1, fabric.Faults{}).Process("job", "node", netip.MustParseAddr("127.0.0.1"))
+	c.Network, c.Job, c.Secret = TCP, "in memory", make([]byte, 32)
+	return c
+}
 
 // parting is how one replica of a job has ended.
 type parting struct {

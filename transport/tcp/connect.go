@@ -157,6 +157,11 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 	return nil
 }
 
+// short ends the job, for want of descriptors.
+func (m *mesh) short(short *handshake.ShortError) {
+	m.node.Abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
+}
+
 // refused gives back what admit has reserved for a connection that failed after it, and notes why, for the error if a
 // replica does not come.
 func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
@@ -169,11 +174,6 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	if h.Role == handshake.Control && h.Rank < m.config.Rank {
 		m.controls[h.Rank].release(conn)
 	}
-}
-
-// short ends the job, for want of descriptors.
-func (m *mesh) short(short *handshake.ShortError) {
-	m.node.Abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
 }
 
 // missing says which replicas have not come.

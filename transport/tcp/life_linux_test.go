@@ -80,65 +80,39 @@ func TestCloseAfterSend(t *testing.T) {
 	}
 }
 
-// TestLateReplica has a replica come so late that the others would count as silent, did they say nothing meanwhile.
-func TestLateReplica(t *testing.T) {
-	t.Parallel()
-	const n = 3
-	c := Config{Size: n, Silence: 2 * time.Second}
-	listeners, addresses, err := listenAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	for i, l := range listeners {
-		all.Go(func() {
-			if i == 0 { // the others wait for it to dial
-				time.Sleep(2 * c.Silence)
-			}
-			e, err := l.Connect(context.Background(), addresses)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := ringRound(context.Background(), e, 0, 100); err != nil {
-				t.Error(err)
-			}
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// TestSlowReader has a replica read nothing for longer than Silence while more is on its way than the sockets take. It
-// is not silent.
+// TestSlowReader has a replica read nothing for longer than Silence while more is on its way than links take. It is not
+// silent.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	for _, network := range Networks()[1:] {
-		t.Run(string(network), func(t *testing.T) {
-			t.Parallel()
-			const silence, length = 2 * time.Second, 64 << 20
-			eps := open(t, 2, Config{Network: network, Silence: silence})
-			exchange := func(kind transport.Kind, from int) error {
-				return eps[from].Exchange(t.Context(), transport.Call{Group: 1, Seq: 1},
-					[]transport.Transfer{{Kind: kind, Peer: 1 - from, Buf: make([]byte, length)}})
-			}
-			sent := make(chan error, 1)
-			go func() { sent <- exchange(transport.Send, 0) }()
-			time.Sleep(2 * silence)
-			if err := exchange(transport.Recv, 1); err != nil {
-				t.Error(err)
-			}
-			if err := <-sent; err != nil {
-				t.Error(err)
-			}
-			for _, e := range eps {
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
+	t.Run("links", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { slowReader(t, inMemory(Config{}), 8<<20) })
+	})
+	t.Run("shm", func(t *testing.T) {
+		t.Parallel()
+		slowReader(t, Config{Network: Shm}, 64<<20)
+	})
+}
+
+func slowReader(t *testing.T, c Config, length int) {
+	c.Silence = 2 * time.Second
+	eps := open(t, 2, c)
+	exchange := func(kind transport.Kind, from int) error {
+		return eps[from].Exchange(t.Context(), transport.Call{Group: 1, Seq: 1},
+			[]transport.Transfer{{Kind: kind, Peer: 1 - from, Buf: make([]byte, length)}})
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- exchange(transport.Send, 0) }()
+	time.Sleep(2 * c.Silence)
+	if err := exchange(transport.Recv, 1); err != nil {
+		t.Error(err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	for _, e := range eps {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -309,11 +283,11 @@ func connected(t testing.TB, c Config) ([]*Listener, []transport.Endpoint) {
 
 // TestSecondProcess has another process come with a rank that is taken, and the secret. It is refused, and the job goes
 // on.
-func TestSecondProcess(t *testing.T) {
-	t.Parallel()
+func TestSecondProcess(t *testing.T) { synctest.Test(t, secondProcess) }
+
+func secondProcess(t *testing.T) {
 	const n = 3
-	secret := []byte("0123456789abcdef")
-	c := Config{Size: n, Secret: secret, Network: TCP}
+	c := inMemory(Config{Size: n})
 	listeners, eps := connected(t, c)
 	addresses := make([]Address, n)
 	for i, l := range listeners {
@@ -345,15 +319,15 @@ func TestSecondProcess(t *testing.T) {
 	closeTogether(t, eps)
 }
 
-// fronted makes two replicas that listen, and a listener between them, which replica 0 dials for the address behind.
+// fronted makes two replicas that listen in memory, and a listener between them, which replica 0 dials for the address behind.
 func fronted(t *testing.T, c Config) (listeners []*Listener, addresses []Address, front net.Listener, behind string) {
 	t.Helper()
-	c.Size, c.Network = 2, TCP
+	c.Size = 2
 	listeners, addresses, err := listenAll(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if front, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if front, err = c.from.Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { front.Close() })
@@ -364,9 +338,11 @@ func fronted(t *testing.T, c Config) (listeners []*Listener, addresses []Address
 
 // TestDialerComesAgain: a dialer whose time for a control connection is over when it has been admitted already comes
 // again and is taken. The first connection gives way, whenever its end is seen.
-func TestDialerComesAgain(t *testing.T) {
-	t.Parallel()
-	listeners, addresses, front, behind := fronted(t, Config{Job: t.Name(), Secret: []byte("0123456789abcdef")})
+func TestDialerComesAgain(t *testing.T) { synctest.Test(t, dialerComesAgain) }
+
+func dialerComesAgain(t *testing.T) {
+	c := inMemory(Config{})
+	listeners, addresses, front, behind := fronted(t, c)
 	// It passes everything on, but for the verdict of the first connection, whose other end stays.
 	var passing sync.WaitGroup
 	defer passing.Wait()
@@ -376,7 +352,7 @@ func TestDialerComesAgain(t *testing.T) {
 			if err != nil {
 				return
 			}
-			out, err := net.Dial("tcp", behind)
+			out, err := c.from.Dial(t.Context(), "tcp", behind)
 			if err != nil {
 				in.Close()
 				return
@@ -389,11 +365,11 @@ func TestDialerComesAgain(t *testing.T) {
 			}
 			passing.Go(func() {
 				io.Copy(out, in)
-				out.(*net.TCPConn).CloseWrite()
+				out.(interface{ CloseWrite() error }).CloseWrite()
 			})
 			passing.Go(func() {
 				io.Copy(in, out)
-				in.(*net.TCPConn).CloseWrite()
+				in.(interface{ CloseWrite() error }).CloseWrite()
 			})
 		}
 	})

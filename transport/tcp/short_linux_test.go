@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/transport"
@@ -185,17 +185,18 @@ func runShort(c Config, where, when string, few int) error {
 }
 
 // TestNoNewConnections: a replica that says that it is there, and takes no connection for six times Silence, is lost.
-func TestNoNewConnections(t *testing.T) {
-	t.Parallel()
-	c := Config{Job: t.Name(), Secret: make([]byte, 32), Silence: 2 * time.Second}
+func TestNoNewConnections(t *testing.T) { synctest.Test(t, noNewConnections) }
+
+func noNewConnections(t *testing.T) {
+	c := inMemory(Config{Silence: 2 * time.Second})
 	listeners, addresses, front, behind := fronted(t, c)
-	// It passes the control connection on, and leaves others where the kernel keeps them.
+	// It passes the control connection on, and leaves others unaccepted.
 	go func() {
 		in, err := front.Accept()
 		if err != nil {
 			return
 		}
-		out, err := net.Dial("tcp", behind)
+		out, err := c.from.Dial(t.Context(), "tcp", behind)
 		if err != nil {
 			in.Close()
 			return
