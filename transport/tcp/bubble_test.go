@@ -92,7 +92,8 @@ func runBubble(t *testing.T, s *fabric.Scene) []parting {
 		}
 		addresses[r] = listeners[r].Address()
 	}
-	p := program{rounds: 1 + s.Chances.IntN(20), size: 1 + s.Chances.IntN(1<<s.Chances.IntN(18)), lanes: 1 + s.Chances.IntN(2),
+	p := program{rounds: 1 + s.Chances.IntN(20), lanes: 1 + s.Chances.IntN(2),
+		size:  1 + s.Chances.IntN(1<<s.Chances.IntN(18)),
 		pause: time.Duration(s.Chances.Int64N(int64(300 * time.Millisecond)))}
 	ends := make([]parting, n)
 	began := time.Now()
@@ -278,7 +279,8 @@ func TestStartIsTriedAgain(t *testing.T) {
 		here, there := net.Pipe()
 		go handshake.Accept(there, nil, "", nil)
 		const hello, proof = 1, 1
-		_, err := quietMesh(0, 2).shake(t.Context(), &dropped{here, hello + proof}, handshake.Hello{Peer: 1, Role: handshake.Data})
+		said := handshake.Hello{Peer: 1, Role: handshake.Data}
+		_, err := quietMesh(0, 2).shake(t.Context(), &dropped{here, hello + proof}, said)
 		if closed, ok := errors.AsType[*handshake.ClosedError](err); !ok || !errors.Is(closed, syscall.ECONNRESET) {
 			t.Errorf("%T, %v", err, err)
 		}

@@ -319,7 +319,8 @@ func secondProcess(t *testing.T) {
 	closeTogether(t, eps)
 }
 
-// fronted makes two replicas that listen in memory, and a listener between them, which replica 0 dials for the address behind.
+// fronted makes two replicas that listen in memory, and a listener between them, which replica 0 dials for the address
+// behind.
 func fronted(t *testing.T, c Config) (listeners []*Listener, addresses []Address, front net.Listener, behind string) {
 	t.Helper()
 	c.Size = 2
