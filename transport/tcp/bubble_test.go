@@ -202,15 +202,18 @@ func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
 	for _, e := range ends {
 		met = met && e.met
 	}
-	limit := bubbleLimit
+	failing := bubbleLimit // for those that get an error; others may not have noticed
 	switch s.Trouble {
 	case fabric.Break, fabric.Reset, fabric.Refuse, fabric.Cut, fabric.Stop:
 		if met && harmed {
-			limit = s.Fabric.LastHarm().Sub(s.Began) + 2*bubbleSilence
+			failing = s.Fabric.LastHarm().Sub(s.Began) + 2*bubbleSilence
 		}
 	}
 	for r, e := range ends {
-		err := errors.Join(e.err, e.closed)
+		err, limit := errors.Join(e.err, e.closed), bubbleLimit
+		if err != nil {
+			limit = failing
+		}
 		if e.at > limit || e.joining > bubbleJoin+500*time.Millisecond {
 			t.Errorf("replica %d has joined for %v and ended after %v, want at most %v", r, e.joining, e.at, limit)
 		}

@@ -1,7 +1,10 @@
 package tcp
 
 import (
+	"bytes"
+	"context"
 	"flag"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -81,4 +84,27 @@ func TestConformance(t *testing.T) {
 			}, transporttest.Buffers, transporttest.NoAlloc, transporttest.Brief)
 		})
 	}
+}
+
+// roundCall is the k-th call of the tests below.
+func roundCall(k int) transport.Call { return transport.Call{Group: 1, Seq: uint64(k + 1)} }
+
+// ringRound passes size bytes on to the next replica and checks those of the one before.
+func ringRound(ctx context.Context, e transport.Endpoint, k, size int) error {
+	me, n := e.Rank(), e.Size()
+	to, from := (me+1)%n, (me+n-1)%n
+	made := func(r int) []byte {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte(i*i + 31*r + 7*k)
+		}
+		return b
+	}
+	got := make([]byte, size)
+	err := e.Exchange(ctx, roundCall(k), []transport.Transfer{
+		{Kind: transport.Send, Peer: to, Buf: made(me)}, {Kind: transport.Recv, Peer: from, Buf: got}})
+	if err == nil && !bytes.Equal(got, made(from)) {
+		err = fmt.Errorf("replica %d, round %d: wrong bytes from replica %d", me, k, from)
+	}
+	return err
 }
