@@ -55,8 +55,9 @@ const (
 	Buffers
 	// Brief asks for a quarter of the repetitions of whatever is tried again and again, for an eighth of the bytes of
 	// the largest messages, for large groups of 32 replicas in place of 64, and to count allocations with one size of
-	// messages for each number of replicas: for a second run of the suite, over the same transport set up in another
-	// way. It is no promise, and leaves no other case out.
+	// messages for each number of replicas, and for one odd member where members of different groups wait for a word in
+	// Close: for a second run of the suite, over the same transport set up in another way. It is no promise, and leaves
+	// no other case out.
 	Brief
 )
 
