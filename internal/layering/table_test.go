@@ -104,6 +104,7 @@ func table() []row {
 			pkg: "transport/internal/stream", imports: []string{"transport", "transport/internal/calls"},
 			modules: []string{xsys},
 		},
+		{pkg: "transport/internal/stream/streamsim"}, // tests
 		{
 			pkg:     "transport/transporttest",
 			imports: []string{"transport", "methods/schedule", "tensor", "internal/leaktest"},

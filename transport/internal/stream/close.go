@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,13 +20,13 @@ func (l *Lane) Close() error {
 	n, whole := l.node, l.number == rootLane
 	closing, others, idle := l.beginClose(whole)
 	for _, l := range others { // what they tell goes first
-		<-l.parted
+		n.await(l.isParted, func() { <-l.parted })
 	}
 	if len(closing) == 0 {
 		return nil
 	}
 	for _, l := range closing { // out of its last Exchange
-		l.busy.Lock()
+		n.await(l.busy.TryLock, l.busy.Lock)
 		if l.stopWatch != nil {
 			l.stopWatch()
 		}
@@ -53,6 +55,26 @@ func (l *Lane) Close() error {
 	return err
 }
 
+// await waits for another goroutine of this replica. Where a Scheduler decides who runs, it is asked to, and ready is
+// what it tries.
+func (n *Node) await(ready func() bool, wait func()) {
+	if s, ok := n.Host.(Scheduler); ok {
+		s.Await(ready)
+		return
+	}
+	wait()
+}
+
+// isParted reports whether Close has told the others and let the links go.
+func (l *Lane) isParted() bool {
+	select {
+	case <-l.parted:
+		return true
+	default:
+		return false
+	}
+}
+
 // beginClose marks the lane closed, and with whole all others of the node. It returns those that it has marked, those
 // that were closed before, and whether none is in a call.
 func (l *Lane) beginClose(whole bool) (closing, others []*Lane, idle bool) {
@@ -67,6 +89,7 @@ func (l *Lane) beginClose(whole bool) (closing, others []*Lane, idle bool) {
 				lanes = append(lanes, other)
 			}
 		}
+		slices.SortFunc(lanes[1:], func(a, b *Lane) int { return cmp.Compare(a.number, b.number) })
 	}
 	idle = true
 	for _, l := range lanes {

@@ -40,6 +40,15 @@ type Sharer interface {
 	Forget(lane uint64)
 }
 
+// Scheduler is a Host that decides which goroutine of a replica runs, one at a time: it has to know of a wait that ends
+// neither by a Parker nor by the time.
+type Scheduler interface {
+	Host
+
+	// Await calls ready until that returns true, which it may do once, and lets other goroutines run between calls.
+	Await(ready func() bool)
+}
+
 // Config says what a node is.
 type Config struct {
 	Rank, Size int

@@ -1,0 +1,161 @@
+package streamsim
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"gogcl.dev/transport"
+)
+
+// errs are the errors of an honest lane: of its Exchange, and of its Close.
+func (l *laneOf) errs() []error {
+	if l.node.dead || l.node.liar != nil {
+		return nil
+	}
+	var out []error
+	for _, err := range []error{l.err, l.shut} {
+		if err != nil {
+			out = append(out, err)
+		}
+	}
+	return out
+}
+
+// bad describes what has come of all lanes.
+func (j *job) bad(format string, args ...any) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, format+"\n", args...)
+	for r, lanes := range j.lanes {
+		for k, l := range lanes {
+			fmt.Fprintf(&b, "    replica %d lane %d: call %d of %d: %v\n", r, k, l.op, len(l.prog.ops[r]), l.err)
+			if l.shut != nil {
+				fmt.Fprintf(&b, "        its Close: %v\n", l.shut)
+			}
+		}
+	}
+	return b.String()
+}
+
+// is reports whether an error has one of a type in it.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// judge says what is wrong with a job that has ended, or "".
+func (j *job) judge() string {
+	took := j.idle.Sub(j.began)
+	if long := j.long(); took > long {
+		return j.bad("it took %v, want at most %v", took, long)
+	}
+	if j.stall != "" && j.quiet() {
+		return j.bad("all waited, with nothing under way: %s", j.stall)
+	}
+	for _, n := range j.nodes {
+		for _, e := range n.ends {
+			if !n.dead && !e.closing.Load() {
+				return j.bad("replica %d leaves a link open", n.rank)
+			}
+		}
+	}
+	any, told := false, false
+	for _, lanes := range j.lanes {
+		for _, l := range lanes {
+			for _, err := range l.errs() {
+				any = true
+				told = told || is[*transport.MismatchError](err) || is[*transport.UnmatchedError](err) ||
+					strings.Contains(err.Error(), "a message with tag")
+				if why := j.wrongKind(l, err); why != "" {
+					return j.bad("replica %d lane %d: %s: %v", l.node.rank, l.index, why, err)
+				}
+			}
+		}
+	}
+	if j.fault == differs {
+		for _, p := range j.progs {
+			switch {
+			case !p.material:
+			case !any:
+				return j.bad("nobody has found that they disagree")
+			}
+		}
+	}
+	_ = told
+	return ""
+}
+
+// quiet reports whether nothing but what is under way moves a job on: no fault is found by the time.
+func (j *job) quiet() bool {
+	switch j.fault {
+	case none, slow, cancels, aborts:
+		return true
+	}
+	return false
+}
+
+// long is how long a job may take at most.
+func (j *job) long() time.Duration {
+	ops := 1
+	for _, p := range j.progs {
+		for _, o := range p.ops {
+			ops += len(o)
+		}
+	}
+	base := 400*(j.dataDelay+j.tellDelay+j.dialDelay)*time.Duration(ops) + 20*time.Millisecond
+	if j.quiet() {
+		return base
+	}
+	return base + 60*time.Second
+}
+
+// wrongKind says what is wrong with an error of a lane, or "".
+func (j *job) wrongKind(l *laneOf, err error) string {
+	text := err.Error()
+	lost, isLost := errors.AsType[*transport.LostError](err)
+	switch j.fault {
+	case none, slow:
+		return "an error without a fault"
+	case differs:
+		if !is[*transport.MismatchError](err) && !is[*transport.ClosedError](err) && !is[*transport.DeadlockError](err) &&
+			!is[*transport.UnmatchedError](err) && !strings.Contains(text, "a message with tag") {
+			return "not the error of a disagreement"
+		}
+	case dies:
+		if !isLost || lost.Replica != j.victim {
+			return "not the error that the replica is lost"
+		}
+	case cancels, aborts:
+		if !strings.Contains(text, errBoom.Error()) {
+			return "not the cause"
+		}
+	case parts:
+		if !isLost || lost.Replica != j.victim && lost.Replica != j.other {
+			return "not the error of the loss"
+		}
+	case closes:
+		closed, ok := errors.AsType[*transport.ClosedError](err)
+		if !ok || closed.Replica != j.victim || !j.closed {
+			return "not the error that the replica has closed"
+		}
+	case files:
+		if !j.dialShort || !isLost || !strings.Contains(text, "too many open files") &&
+			!strings.Contains(text, "connection reset") && !strings.Contains(text, "nothing has come over") {
+			return "not the error that there are no descriptors"
+		}
+	case silent:
+		if !isLost || !strings.Contains(text, "nothing has come over its data connection") {
+			return "not the error of a link that is silent"
+		}
+	case lies:
+		if j.nodes[j.victim].liar.told == 0 {
+			return "an error before the first lie"
+		}
+		if !regexp.MustCompile(fmt.Sprintf(`(replica|from|to) %d\b`, j.victim)).MatchString(text) {
+			return "it does not name the liar"
+		}
+	}
+	return ""
+}

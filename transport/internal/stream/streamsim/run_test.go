@@ -1,0 +1,360 @@
+package streamsim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/stream"
+)
+
+// fault is what goes wrong in a seed, besides delays.
+type fault uint8
+
+const (
+	none    fault = iota
+	slow          // nothing, but delays are long
+	dies          // a replica ends without a word
+	differs       // a replica does something else
+	cancels       // a replica's context is done
+	aborts        // a replica aborts
+	parts         // two replicas lose each other
+	closes        // a replica closes a lane, or all, whatever goes on there
+	files         // a replica has no descriptors left, for some lanes or links
+	silent        // a link brings nothing any more
+	lies          // a replica sends what no replica sends
+	faults
+)
+
+var faultNames = [...]string{"none", "slow", "dies", "differs", "cancels", "aborts", "parts", "closes", "files", "silent",
+	"lies"}
+
+var errBoom = errors.New("boom")
+
+// laneOf is what has come of one lane of one replica.
+type laneOf struct {
+	node  *node
+	index int
+	prog  *program
+	lane  transport.Endpoint
+	op    int   // the last that was begun
+	err   error // of its Exchange
+	shut  error // of Close
+	ended bool  // its calls are over
+	done  bool  // it is closed
+}
+
+// job is a run of a seed.
+type job struct {
+	*world
+	fault  fault
+	shape  shape
+	n      int
+	progs  []*program  // by lane
+	lanes  [][]*laneOf // by replica
+	victim int
+	other  int
+	began  time.Time
+
+	closed    bool // closes: the victim's Close has begun
+	closedOf  int  // the lane
+	settled   bool // replicas settle their last call before they close
+	dialShort bool // files: it is a link that there is no descriptor for
+}
+
+// newJob makes up what a seed is about.
+func newJob(seed uint64, log func(string, ...any)) *job {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	w := &world{rng: rng, back: make(chan struct{}), log: log}
+	j := &job{world: w, fault: fault(rng.IntN(int(faults))), shape: shape(rng.IntN(int(shapes)))}
+	if only := *onlyFault; only != "" {
+		for f, name := range faultNames {
+			if name == only {
+				j.fault = fault(f)
+			}
+		}
+	}
+	scales := []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond, 20 * time.Millisecond}
+	if j.fault == slow {
+		scales = []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 150 * time.Millisecond}
+	}
+	some := func() time.Duration { return scales[rng.IntN(len(scales))] }
+	w.dataDelay, w.tellDelay, w.dialDelay = some(), some(), some()
+	w.caps = [][]int{{64, 128, 192}, {128, 1024, 4096}, {64 << 10}, {256}}[rng.IntN(4)]
+	if w.dataDelay > 100*time.Microsecond { // or it takes too long
+		w.caps = [][]int{{16 << 10}, {64 << 10}}[rng.IntN(2)]
+	}
+	if j.shape == crossing { // which counts on room
+		w.caps = []int{64 << 10}
+	}
+	w.yield = []int{0, 2, 8}[rng.IntN(3)]
+	j.n = 2 + rng.IntN(4)
+	if rng.IntN(20) == 0 {
+		j.n = 6 + rng.IntN(6)
+	}
+	lanes := 1 + rng.IntN(3)*rng.IntN(2)
+	for k := range lanes {
+		s := j.shape
+		if k > 0 && j.shape != crossing {
+			s = []shape{anything, flood, chains, sparse}[rng.IntN(4)]
+		}
+		p := newProgram(rng, j.n, s)
+		if j.fault == differs && (k == 0 || rng.IntN(2) == 0) {
+			p.differ()
+		}
+		j.progs = append(j.progs, p)
+	}
+	j.victim = rng.IntN(j.n)
+	j.other = (j.victim + 1 + rng.IntN(j.n-1)) % j.n
+	j.closedOf = rng.IntN(lanes)
+	return j
+}
+
+// silence is Config.Silence, where it is set: longer than what a slow link takes.
+const silence = 5 * time.Second
+
+// open makes the nodes.
+func (j *job) open() error {
+	rng := j.rng
+	for r := range j.n {
+		j.nodes = append(j.nodes, &node{w: j.world, rank: r, last: make([]time.Time, j.n), dials: map[int]bool{}})
+	}
+	if j.fault == lies {
+		j.nodes[j.victim].liar = newLiar(rand.New(rand.NewPCG(rng.Uint64(), 2)))
+	}
+	if j.fault == files {
+		if j.dialShort = rng.IntN(2) == 0; j.dialShort {
+			from, to := min(j.victim, j.other), max(j.victim, j.other)
+			j.nodes[from].dials[to] = rng.IntN(2) == 0
+		} else {
+			j.nodes[j.victim].parkers = 1 + rng.IntN(2)
+		}
+	}
+	c := stream.Config{Size: j.n}
+	if rng.IntN(3) == 0 {
+		c.Checksum = func(int) bool { return true }
+	}
+	if j.fault == silent || rng.IntN(3) == 0 {
+		c.Silence = silence
+	}
+	j.settled = rng.IntN(4) == 0
+	for r, n := range j.nodes {
+		c.Rank, c.Host = r, n
+		var err error
+		if n.n, n.root, err = stream.NewNode(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start has the replicas begin. A replica's first lane opens the others: at its first calls, or anywhere between them.
+func (j *job) start(ctx context.Context, victims context.Context) {
+	rng := j.rng
+	lazy, slowest := rng.IntN(2) == 0, rng.IntN(j.n)
+	at := make([]bool, len(j.progs)) // by lane: it is a Dup of the one before it, not of the first
+	for k := range at {
+		at[k] = k > 1 && rng.IntN(2) == 0
+	}
+	for r, n := range j.nodes {
+		var lanes []*laneOf
+		var when []int
+		for k, p := range j.progs {
+			lanes = append(lanes, &laneOf{node: n, index: k, prog: p, op: -1})
+			when = append(when, rng.IntN(2)*rng.IntN(len(p.ops[r])+1))
+		}
+		lanes[0].lane = n.root
+		j.lanes = append(j.lanes, lanes)
+		mine := ctx
+		if r == j.victim {
+			mine = victims
+		}
+		opened := 1
+		open := func() { // the next lane
+			k := opened
+			parent := lanes[0].lane
+			if at[k] {
+				parent = lanes[k-1].lane
+			}
+			for {
+				e, err := parent.Dup(mine)
+				if err == nil {
+					lanes[k].lane = e
+					break
+				}
+				j.note("replica %d lane %d: Dup: %v", r, k, err)
+				if !strings.Contains(err.Error(), "too many open files") {
+					lanes[k].err = err
+					break
+				}
+				j.pause(time.Millisecond)
+			}
+			if opened++; lanes[k].lane != nil {
+				j.spawn(n, fmt.Sprintf("replica %d lane %d", r, k), func() {
+					j.carryOut(mine, lanes[k], lazy && r == slowest, nil)
+					j.await(func() bool { return opened == len(lanes) }) // a Dup of this one may be to come
+					j.close(lanes[k])
+				})
+			} else {
+				lanes[k].ended, lanes[k].done = true, true
+			}
+		}
+		together := rng.IntN(2) == 0
+		j.spawn(n, fmt.Sprintf("replica %d lane 0", r), func() {
+			j.carryOut(mine, lanes[0], lazy && r == slowest, func(i int) {
+				for opened < len(lanes) && when[opened] <= i && lanes[opened-1].lane != nil {
+					open()
+				}
+			})
+			for opened < len(lanes) && lanes[0].err == nil && lanes[opened-1].lane != nil {
+				open()
+			}
+			for ; opened < len(lanes); opened++ {
+				lanes[opened].ended, lanes[opened].done = true, true
+			}
+			j.await(func() bool { // closed at the same time as others, or last
+				for _, l := range lanes[1:] {
+					if !l.ended || !together && !l.done {
+						return false
+					}
+				}
+				return true
+			})
+			j.close(lanes[0])
+		})
+	}
+}
+
+// carryOut makes the calls of a lane. before is called before each.
+func (j *job) carryOut(ctx context.Context, l *laneOf, lazy bool, before func(op int)) {
+	defer func() { l.ended = true }()
+	ops := l.prog.ops[l.node.rank]
+	for i, o := range ops {
+		if before != nil {
+			before(i)
+		}
+		if lazy || j.rng.IntN(30) == 0 {
+			j.pause(j.delay(3*j.dataDelay + time.Microsecond))
+		}
+		l.op = i
+		for r, batch := range o.rounds {
+			call := o.call
+			call.Round = uint32(r)
+			if l.err = l.lane.Exchange(ctx, call, batch); l.err != nil {
+				j.note("replica %d lane %d call %d: %v", l.node.rank, l.index, i, l.err)
+				return
+			}
+			for x, t := range batch {
+				if want := o.want[r][x]; want != nil && !bytes.Equal(want, t.Buf) {
+					j.fail("replica %d lane %d call %d round %d: wrong data from replica %d", l.node.rank, l.index, i, r,
+						t.Peer)
+					return
+				}
+			}
+		}
+	}
+}
+
+// close closes a lane.
+func (j *job) close(l *laneOf) {
+	l.shut = l.lane.Close()
+	l.done = true
+	j.note("replica %d lane %d is closed: %v", l.node.rank, l.index, l.shut)
+}
+
+// plan has the fault come, within the time that the first calls may take or so.
+func (j *job) plan(cancel context.CancelCauseFunc) {
+	rng := j.rng
+	span := time.Duration(1 + rng.Int64N(int64(8*(j.dataDelay+j.tellDelay+j.dialDelay)+1000)))
+	victim, other := j.nodes[j.victim], j.nodes[j.other]
+	switch j.fault {
+	case dies:
+		j.after(span, "it dies", victim.die)
+	case cancels:
+		j.after(span, "its context is done", func() {
+			j.canceled = true
+			cancel(errBoom)
+			synctest.Wait()
+		})
+	case aborts:
+		j.after(span, "it aborts", func() {
+			if !victim.left {
+				victim.n.Abort(errBoom)
+			}
+		})
+	case parts:
+		lost := func(n, of *node) func() {
+			return func() {
+				if !n.left {
+					n.n.Lost(of.rank, errors.New("silent"))
+				}
+			}
+		}
+		j.after(span, "one loses the other", lost(victim, other))
+		if rng.IntN(2) == 0 {
+			j.after(span+j.delay(time.Second), "and that one the first", lost(other, victim))
+		}
+	case closes:
+		j.after(span, "it closes", func() {
+			l := j.lanes[j.victim][j.closedOf]
+			if l.lane == nil {
+				return
+			}
+			j.closed = true
+			j.spawn(victim, fmt.Sprintf("replica %d closes lane %d", j.victim, j.closedOf), func() { l.lane.Close() })
+		})
+	case silent:
+		j.after(span, "a link falls silent", func() {
+			if n := len(victim.ends); n > 0 {
+				victim.ends[rng.IntN(n)].in.mute = true
+			}
+		})
+	}
+}
+
+// carry runs the job, and says what is wrong.
+func (j *job) carry() string {
+	defer j.end()
+	if err := j.open(); err != nil {
+		return err.Error()
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	victims, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	j.began = time.Now()
+	j.start(ctx, victims)
+	j.plan(cancel)
+	err := j.run(time.Hour)
+	if j.wrong == "" && err != nil {
+		j.wrong = fmt.Sprintf("%v: after %v and %d steps there wait %s", err, time.Since(j.began), j.steps, j.waiting())
+	}
+	if j.wrong == "" {
+		j.wrong = j.judge()
+	}
+	if j.wrong == "" {
+		return ""
+	}
+	return j.String() + ": " + j.wrong
+}
+
+// String describes the job.
+func (j *job) String() string {
+	s := fmt.Sprintf("%s, %d replicas, %d lanes", faultNames[j.fault], j.n, len(j.progs))
+	switch j.fault {
+	case none, slow:
+	case differs:
+		for k, p := range j.progs {
+			s += fmt.Sprintf(", lane %d: replica %d has %q, material %v", k, p.odd, p.differs, p.material)
+		}
+	default:
+		s += fmt.Sprintf(", victim %d, other %d", j.victim, j.other)
+	}
+	return s
+}
