@@ -3,6 +3,7 @@ package streamsim
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ type node struct {
 	last   []time.Time // by peer: when the last control message arrives there
 	ends   []*end
 	liar   *liar // nil: it is honest
+	moves  int   // of its actors, but for those that found what they wait for still missing
 
 	parkers int          // of lanes but the first, that cannot be made: there are no descriptors
 	dials   map[int]bool // by peer: there are none for a link to it; whether it is the peer that has none
@@ -85,8 +87,8 @@ func (n *node) Connect(peer int, lane uint64) {
 		switch {
 		case n.dead || n.left:
 			return
-		case short && !theirs:
-			n.n.Attach(peer, lane, brokenLink{syscall.EMFILE})
+		case short:
+			n.withoutLink(peer, lane, theirs)
 			return
 		case to.left || to.dead:
 			n.n.Attach(peer, lane, brokenLink{syscall.ECONNREFUSED})
@@ -94,14 +96,25 @@ func (n *node) Connect(peer int, lane uint64) {
 		}
 		a, b := w.pair(n, to)
 		n.attach(peer, lane, a)
-		if short { // accept fails there, and the connection is reset
-			b.Close()
-			a.out.reset(syscall.ECONNRESET)
-			a.in.reset(syscall.ECONNRESET)
-			return
-		}
 		to.attach(n.rank, lane, b)
 	})
+}
+
+// withoutLink has a dial end without a link, since this replica has no descriptor for it, or the other one, which
+// refuses in the handshake or resets the connection. transport/tcp says so in one of these ways.
+func (n *node) withoutLink(peer int, lane uint64, theirs bool) {
+	err := syscall.EMFILE
+	if theirs {
+		err = syscall.ECONNRESET
+	}
+	switch {
+	case n.w.rng.IntN(2) == 0:
+		n.n.Attach(peer, lane, brokenLink{err})
+	case theirs:
+		n.n.Lost(peer, syscall.EMFILE)
+	default:
+		n.n.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", n.rank, peer, err))
+	}
 }
 
 // attach gives a node its end of a link, which it closes where it has left.

@@ -141,8 +141,7 @@ func (j *job) wrongKind(l *laneOf, err error) string {
 			return "not the error that the replica has closed"
 		}
 	case files:
-		if !j.dialShort || !isLost || !strings.Contains(text, "too many open files") &&
-			!strings.Contains(text, "connection reset") && !strings.Contains(text, "nothing has come over") {
+		if !j.dialShort || !strings.Contains(text, "too many open files") && !strings.Contains(text, "connection reset") {
 			return "not the error that there are no descriptors"
 		}
 	case silent:

@@ -32,7 +32,6 @@ type world struct {
 	count    int    // events that have been planned
 	steps    int    // actors and events that have had a turn
 	calls    int    // of Links
-	moves    int    // steps, but for actors that found what they wait for still missing
 	trace    uint64 // a hash of all steps
 	over     bool   // actors that have a turn end
 	canceled bool   // a context is done: goroutines of package context may be about
@@ -62,7 +61,7 @@ type actor struct {
 	timed  bool    // until counts
 	pauses bool    // it computes until then
 	until  time.Time
-	waits  bool // in await, and has looked in vain after so many moves
+	waits  bool // in await, and has looked in vain after so many moves of the node
 	seen   int
 }
 
@@ -188,10 +187,10 @@ func (w *world) pause(d time.Duration) {
 	w.pass()
 }
 
-// await has the actor wait until ready, which may have effects then, is true.
+// await has the actor wait until ready, which may have effects then, is true: by what another actor of the replica does.
 func (w *world) await(ready func() bool) {
 	for !ready() {
-		w.cur.waits, w.cur.seen = true, w.moves
+		w.cur.waits, w.cur.seen = true, w.cur.node.moves
 		w.pass()
 	}
 }
@@ -210,10 +209,10 @@ func (w *world) called() {
 }
 
 // ready reports whether an actor can go on now.
-func (a *actor) ready(now time.Time, moves int) bool {
+func (a *actor) ready(now time.Time) bool {
 	switch {
 	case a.waits:
-		return a.seen != moves
+		return a.seen != a.node.moves
 	case a.pauses:
 		return !now.Before(a.until)
 	case a.parked == nil:
@@ -241,7 +240,7 @@ func (w *world) run(limit time.Duration) error {
 				continue
 			}
 			live = true
-			if a.ready(now, w.moves) {
+			if a.ready(now) {
 				ready = append(ready, a)
 			} else if a.timed {
 				pauses = pauses || a.pauses
@@ -286,7 +285,6 @@ func (w *world) run(limit time.Duration) error {
 		}
 		e := heap.Pop(&w.events).(event)
 		w.trace = (w.trace ^ uint64(e.no)) * 0x9e3779b97f4a7c15
-		w.moves++
 		w.note("%s", e.what)
 		w.do(&e)
 	}
@@ -314,7 +312,7 @@ func (w *world) turn(a *actor) {
 	<-w.back
 	w.cur = nil
 	if !looked || !a.waits {
-		w.moves++
+		a.node.moves++
 	}
 }
 
