@@ -16,7 +16,7 @@ func (l *laneOf) errs() []error {
 		return nil
 	}
 	var out []error
-	for _, err := range []error{l.err, l.shut} {
+	for _, err := range []error{l.err, l.asked, l.shut} {
 		if err != nil {
 			out = append(out, err)
 		}
@@ -31,8 +31,8 @@ func (j *job) bad(format string, args ...any) string {
 	for r, lanes := range j.lanes {
 		for k, l := range lanes {
 			fmt.Fprintf(&b, "    replica %d lane %d: call %d of %d: %v\n", r, k, l.op, len(l.prog.ops[r]), l.err)
-			if l.shut != nil {
-				fmt.Fprintf(&b, "        its Close: %v\n", l.shut)
+			if l.asked != nil || l.shut != nil {
+				fmt.Fprintf(&b, "        its Settle: %v\n        its Close: %v\n", l.asked, l.shut)
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func (j *job) judge() string {
 	if long := j.long(); took > long {
 		return j.bad("it took %v, want at most %v", took, long)
 	}
-	if j.stall != "" && j.quiet() {
+	if j.stall != "" && j.quiet() && !j.settled { // Settle asks again and again
 		return j.bad("all waited, with nothing under way: %s", j.stall)
 	}
 	for _, n := range j.nodes {
@@ -105,7 +105,7 @@ func (j *job) long() time.Duration {
 		}
 	}
 	base := 400*(j.dataDelay+j.tellDelay+j.dialDelay)*time.Duration(ops) + 20*time.Millisecond
-	if j.quiet() {
+	if j.quiet() && !j.settled {
 		return base
 	}
 	return base + 60*time.Second

@@ -10,9 +10,10 @@ import (
 
 // op is a call of one replica: rounds of batches.
 type op struct {
-	call   transport.Call
-	rounds [][]transport.Transfer
-	want   [][][]byte // by round and transfer: what its Buf holds at the end, where it is the last of its chain
+	call    transport.Call
+	members []int
+	rounds  [][]transport.Transfer
+	want    [][][]byte // by round and transfer: what its Buf holds at the end, where it is the last of its chain
 }
 
 // busy reports whether the call has transfers.
@@ -109,7 +110,7 @@ func (p *program) call(members []int, kind uint64) *callOf {
 		Collective: uint8(1 + p.rng.IntN(3))}
 	c := &callOf{p: p, parts: make([]*op, p.n)}
 	for _, m := range members {
-		c.parts[m] = &op{call: call}
+		c.parts[m] = &op{call: call, members: members}
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"testing/synctest"
 	"time"
@@ -39,15 +40,17 @@ var errBoom = errors.New("boom")
 
 // laneOf is what has come of one lane of one replica.
 type laneOf struct {
-	node  *node
-	index int
-	prog  *program
-	lane  transport.Endpoint
-	op    int   // the last that was begun
-	err   error // of its Exchange
-	shut  error // of Close
-	ended bool  // its calls are over
-	done  bool  // it is closed
+	node    *node
+	index   int
+	prog    *program
+	lane    transport.Endpoint
+	op      int   // the last that was begun
+	through bool  // it has ended well
+	err     error // of its Exchange
+	asked   error // of Settle
+	shut    error // of Close
+	ended   bool  // its calls are over
+	done    bool  // it is closed
 }
 
 // job is a run of a seed.
@@ -194,6 +197,7 @@ func (j *job) start(ctx context.Context, victims context.Context) {
 				j.note("replica %d lane %d: Dup: %v", r, k, err)
 				if parent.Err() != nil || !errors.Is(err, syscall.EMFILE) {
 					lanes[k].err = err
+					parent.Abort(err) // the others count on this lane
 					break
 				}
 				j.pause(time.Millisecond)
@@ -238,6 +242,10 @@ func (j *job) start(ctx context.Context, victims context.Context) {
 func (j *job) carryOut(ctx context.Context, l *laneOf, lazy bool, before func(op int)) {
 	defer func() { l.ended = true }()
 	ops := l.prog.ops[l.node.rank]
+	if j.settled {
+		l.lane.(transport.Settler).AnswerBy(l.made)
+		defer j.settle(l)
+	}
 	for i, o := range ops {
 		if before != nil {
 			before(i)
@@ -245,7 +253,7 @@ func (j *job) carryOut(ctx context.Context, l *laneOf, lazy bool, before func(op
 		if lazy || j.rng.IntN(30) == 0 {
 			j.pause(j.delay(3*j.dataDelay + time.Microsecond))
 		}
-		l.op = i
+		l.op, l.through = i, false
 		for r, batch := range o.rounds {
 			call := o.call
 			call.Round = uint32(r)
@@ -261,7 +269,32 @@ func (j *job) carryOut(ctx context.Context, l *laneOf, lazy bool, before func(op
 				}
 			}
 		}
+		l.through = true
 	}
+}
+
+// made is the call that this replica has made under the number of another, once it is through with it.
+func (l *laneOf) made(theirs transport.Call) (mine transport.Call, ok bool) {
+	for i, o := range l.prog.ops[l.node.rank] {
+		if o.call.Group == theirs.Group && o.call.Seq == theirs.Seq && (i < l.op || i == l.op && l.through) {
+			mine = o.call
+			mine.Round = uint32(len(o.rounds) - 1)
+			return mine, true
+		}
+	}
+	return mine, false
+}
+
+// settle asks the others of the last call what they have made of it.
+func (j *job) settle(l *laneOf) {
+	if l.op < 0 || l.err != nil {
+		return
+	}
+	o := l.prog.ops[l.node.rank][l.op]
+	call := o.call
+	call.Round = uint32(len(o.rounds) - 1)
+	others := slices.DeleteFunc(slices.Clone(o.members), func(r int) bool { return r == l.node.rank })
+	l.asked = l.lane.(transport.Settler).Settle(call, others, time.Second)
 }
 
 // close closes a lane.
