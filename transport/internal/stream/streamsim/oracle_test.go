@@ -66,7 +66,7 @@ func (j *job) judge() string {
 		for _, l := range lanes {
 			for _, err := range l.errs() {
 				any = true
-				told = told || is[*transport.MismatchError](err) || is[*transport.UnmatchedError](err) ||
+				told = told || is[*transport.MismatchError](err) || is[*transport.DeadlockError](err) || is[*transport.UnmatchedError](err) ||
 					strings.Contains(err.Error(), "a message with tag")
 				if why := j.wrongKind(l, err); why != "" {
 					return j.bad("replica %d lane %d: %s: %v", l.node.rank, l.index, why, err)
@@ -77,13 +77,14 @@ func (j *job) judge() string {
 	if j.fault == differs {
 		for _, p := range j.progs {
 			switch {
-			case !p.material:
+			case !p.material, !p.clear && len(j.progs) > 1: // a Close may have waited in vain for another lane
 			case !any:
 				return j.bad("nobody has found that they disagree")
+			case !told && p.clear && len(j.progs) == 1: // of several lanes one may end the others
+				return j.bad("nobody says in what they disagree")
 			}
 		}
 	}
-	_ = told
 	return ""
 }
 

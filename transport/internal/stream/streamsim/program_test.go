@@ -2,6 +2,7 @@ package streamsim
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 
@@ -30,6 +31,7 @@ type program struct {
 	differs  string
 	odd      int
 	material bool // a message finds no receiver, or a receive no message
+	clear    bool // and the calls show it, to more than that somebody has left
 	rng      *rand.Rand
 	seq      map[uint64]uint64 // by group
 	calls    uint64
@@ -61,7 +63,7 @@ func newProgram(rng *rand.Rand, n int, s shape) *program {
 		}
 	case flood:
 		pair := rng.Perm(n)[:2]
-		for range 60 + rng.IntN(150) {
+		for range 60 + rng.IntN(60) {
 			p.short(pair, 1+rng.IntN(2), 40)
 		}
 	case chains:
@@ -73,7 +75,7 @@ func newProgram(rng *rand.Rand, n int, s shape) *program {
 			p.crossing(rng.Perm(n)[:2])
 		}
 	case sparse:
-		for range 15 + rng.IntN(30) {
+		for range 15 + rng.IntN(20) {
 			p.mixed(p.members(), 1)
 		}
 	}
@@ -131,13 +133,15 @@ func (o *op) add(t transport.Transfer, want []byte) {
 	o.rounds[r], o.want[r] = append(o.rounds[r], t), append(o.want[r], want)
 }
 
+// noise is bytes in which each word is another one.
 func noise(rng *rand.Rand, size int) []byte {
-	random := rand.New(rand.NewPCG(rng.Uint64(), 1))
-	b := make([]byte, size)
-	for i := range b {
-		b[i] = byte(random.Uint32())
+	b := make([]byte, (size+7)&^7)
+	x := rng.Uint64() | 1
+	for at := 0; at < len(b); at += 8 {
+		x *= 0x9e3779b97f4a7c15
+		binary.LittleEndian.PutUint64(b[at:], x)
 	}
-	return b
+	return b[:size]
 }
 
 // fold is neither commutative nor associative.
@@ -191,8 +195,32 @@ func (c *callOf) chain(to, size int, froms []int) {
 func (c *callOf) next() {
 	for r, o := range c.parts {
 		if o != nil {
+			c.p.mix(o)
 			c.p.ops[r] = append(c.p.ops[r], o)
 		}
+	}
+}
+
+// mix puts the sends and the chains of each round in any order: replicas send in different ones.
+func (p *program) mix(o *op) {
+	for r, batch := range o.rounds {
+		var starts []int // of sends and chains
+		for x, t := range batch {
+			if !t.Next {
+				starts = append(starts, x)
+			}
+		}
+		var mixed []transport.Transfer
+		var want [][]byte
+		for _, k := range p.rng.Perm(len(starts)) {
+			end := len(batch)
+			if k+1 < len(starts) {
+				end = starts[k+1]
+			}
+			mixed = append(mixed, batch[starts[k]:end]...)
+			want = append(want, o.want[r][starts[k]:end]...)
+		}
+		o.rounds[r], o.want[r] = mixed, want
 	}
 }
 
@@ -249,7 +277,7 @@ func (p *program) chains(members []int) {
 // crossing is a flood from one replica to another, which sends a few messages before it reads: the first reads them
 // after the flood, from pipes that hold them meanwhile.
 func (p *program) crossing(pair []int) {
-	few, many := 1+p.rng.IntN(3), 50+p.rng.IntN(150)
+	few, many := 1+p.rng.IntN(3), 50+p.rng.IntN(70)
 	calls := func(from, to, times int, kind uint64) (out []*callOf) {
 		for range times {
 			c := p.call(pair, kind)
@@ -281,7 +309,7 @@ func (p *program) differ() {
 	p.odd, p.material = r, o.busy()
 	switch rng.IntN(6) {
 	case 0:
-		p.differs = "count"
+		p.differs, p.clear = "count", true
 		o.call.Count = 2
 		ops[i] = &o
 	case 1:
@@ -298,11 +326,12 @@ func (p *program) differ() {
 		p.differs, p.material = "order", false
 		j := (i + 1) % len(ops)
 		ops[i], ops[j] = ops[j], ops[i]
-	case 4: // a message that nobody expects, in a call that is another one or not
+	case 4: // a message that its receiver does not expect, in a call that is another one or not
+		others := slices.DeleteFunc(slices.Clone(o.members), func(m int) bool { return m == r })
 		p.differs, p.material = "surplus", true
 		o.rounds, o.want = slices.Clone(o.rounds), slices.Clone(o.want)
 		k := rng.IntN(len(o.rounds))
-		to := (r + 1 + rng.IntN(p.n-1)) % p.n
+		to := others[rng.IntN(len(others))]
 		tag := uint32(0)
 		for _, t := range o.rounds[k] {
 			if t.Kind == transport.Send && t.Peer == to {
@@ -313,7 +342,7 @@ func (p *program) differ() {
 			transport.Transfer{Peer: to, Tag: tag, Kind: transport.Send, Buf: noise(rng, 1+rng.IntN(100))})
 		o.want[k] = append(slices.Clone(o.want[k]), nil)
 		if rng.IntN(2) == 0 {
-			o.call.Count = 2
+			o.call.Count, p.clear = 2, true
 		}
 		ops[i] = &o
 	case 5: // a message longer than the receiver expects
@@ -323,7 +352,7 @@ func (p *program) differ() {
 				if t.Kind != transport.Send || p.differs != "" {
 					continue
 				}
-				p.differs, p.material = "length", true
+				p.differs, p.material, p.clear = "length", true, true
 				o.rounds = slices.Clone(o.rounds)
 				o.rounds[k] = slices.Clone(batch)
 				o.rounds[k][x].Buf = append(bytes.Clone(t.Buf), 1)

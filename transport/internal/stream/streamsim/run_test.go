@@ -89,12 +89,12 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 	}
 	some := func() time.Duration { return scales[rng.IntN(len(scales))] }
 	w.dataDelay, w.tellDelay, w.dialDelay = some(), some(), some()
-	w.caps = [][]int{{64, 128, 192}, {128, 1024, 4096}, {64 << 10}, {256}}[rng.IntN(4)]
+	w.caps = [][]int{{64, 128, 192}, {128, 1024, 4096}, {16 << 10}, {256}}[rng.IntN(4)]
 	if w.dataDelay > 100*time.Microsecond { // or it takes too long
-		w.caps = [][]int{{16 << 10}, {64 << 10}}[rng.IntN(2)]
+		w.caps = []int{16 << 10}
 	}
 	if j.shape == crossing { // which counts on room
-		w.caps = []int{64 << 10}
+		w.caps = []int{16 << 10}
 	}
 	w.yield = []int{0, 2, 8}[rng.IntN(3)]
 	j.n = 2 + rng.IntN(4)

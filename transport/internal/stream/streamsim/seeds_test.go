@@ -3,6 +3,7 @@ package streamsim
 import (
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 )
@@ -39,6 +40,7 @@ func TestSeeds(t *testing.T) {
 	if *oneSeed != 0 && testing.Verbose() {
 		log = func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	steps, bad := 0, 0
 	for seed := from; seed < from+uint64(times) && bad < *most; seed++ {
 		wrong, j := try(t, seed, log)
