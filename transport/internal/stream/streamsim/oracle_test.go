@@ -24,6 +24,18 @@ func (l *laneOf) errs() []error {
 	return out
 }
 
+// failed reports whether an honest lane has had an error.
+func (j *job) failed() bool {
+	for _, lanes := range j.lanes {
+		for _, l := range lanes {
+			if len(l.errs()) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // bad describes what has come of all lanes.
 func (j *job) bad(format string, args ...any) string {
 	var b strings.Builder

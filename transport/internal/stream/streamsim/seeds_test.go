@@ -36,20 +36,38 @@ func TestSeeds(t *testing.T) {
 	case times == 0:
 		times = 10_000
 	}
+	also := ""
+	if *onlyFault != "" {
+		also = " -fault " + *onlyFault
+	}
 	var log func(string, ...any)
 	if *oneSeed != 0 && testing.Verbose() {
 		log = func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var tally [faults]struct{ seeds, errors int }
 	steps, bad := 0, 0
 	for seed := from; seed < from+uint64(times) && bad < *most; seed++ {
 		wrong, j := try(t, seed, log)
 		steps += j.steps
+		tally[j.fault].seeds++
+		if j.failed() {
+			tally[j.fault].errors++
+		}
 		if wrong != "" {
 			bad++
-			t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { t.Errorf("seed %d: %s", seed, wrong) })
+			t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+				t.Errorf("seed %d: %s\nto replay it: go test ./transport/internal/stream/streamsim -run Seeds -seed %d%s -v",
+					seed, wrong, seed, also)
+			})
 		} else if *oneSeed != 0 {
 			t.Logf("%v: %d steps, trace %x", j, j.steps, j.trace)
+		}
+	}
+	for f, of := range tally {
+		t.Logf("%-8s %7d seeds, %7d with an error", faultNames[f], of.seeds, of.errors)
+		if f > int(slow) && of.seeds > 100 && of.errors == 0 {
+			t.Errorf("%s: no error in %d seeds: the fault never comes", faultNames[f], of.seeds)
 		}
 	}
 	t.Logf("%d seeds, %d steps each", times, steps/times)
