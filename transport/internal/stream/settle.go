@@ -113,6 +113,9 @@ func (l *Lane) heard(r int, call *transport.Call) (over bool, err error) {
 	case left.instead(call) != nil:
 		return true, l.mismatch(r, *call, *left.instead(call))
 	case left.without(call):
+		if l.node.stopped() != nil { // over which it has left
+			return true, nil
+		}
 		return true, &transport.ClosedError{Replica: r}
 	}
 	return true, nil

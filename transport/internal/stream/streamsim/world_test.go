@@ -44,8 +44,8 @@ type world struct {
 
 // The limits of a seed. What goes beyond them hangs, or turns in a circle.
 const (
-	maxSteps = 400_000
-	maxCalls = 5_000_000
+	maxSteps = 2_000_000
+	maxCalls = 20_000_000
 )
 
 // epoch is when the time of a bubble begins.
