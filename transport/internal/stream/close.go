@@ -278,7 +278,9 @@ func (l *Lane) appendLeft(b []byte, peer int, whole bool) []byte {
 	}
 	b = append(b, how)
 	p := &l.peers[peer]
-	b = binary.LittleEndian.AppendUint64(b, p.sent.Load()-uint64(p.unsent())) // the peer cannot use the others
+	// Messages that the link has taken in part only are counted too. Their Exchange has failed, and the peer has heard
+	// of the abort before this: it waits for none.
+	b = binary.LittleEndian.AppendUint64(b, p.sent.Load())
 	b = binary.LittleEndian.AppendUint64(b, p.read.Load())
 	for _, c := range l.history.Last(partingLength) {
 		b = transport.AppendCall(b, c)

@@ -104,7 +104,6 @@ type peer struct {
 	length int    // bytes of them
 	out    int    // bytes of them that the link has taken
 	stage  []byte // they, if they are short
-	bounds []int  // where each ends on the stage
 	header [frameAlign]byte
 	tail   [2 * frameAlign]byte
 	tailed int // bytes of tail

@@ -38,7 +38,7 @@ func (l *Lane) push(r int, link Link) (moved bool, err error) {
 		}
 		p.turn += p.frames
 		l.pending -= p.frames
-		p.begun, p.out, p.frames, p.stage, p.bounds = false, 0, 0, p.stage[:0], p.bounds[:0]
+		p.begun, p.out, p.frames, p.stage = false, 0, 0, p.stage[:0]
 	}
 	return moved, nil
 }
@@ -86,7 +86,6 @@ func (l *Lane) beginFrames(r int) bool {
 			binary.LittleEndian.PutUint32(p.tail[tailed-trailer:], crc32.Checksum(t.Buf, castagnoli))
 		}
 		p.stage = append(p.stage, p.tail[:tailed]...)
-		p.bounds = append(p.bounds, len(p.stage))
 		p.length, p.frames = len(p.stage), p.frames+1
 	}
 	return p.begun
@@ -138,15 +137,6 @@ func (l *Lane) beginFrame(r int, t *transport.Transfer, tailed int) {
 	f.put(p.header[:])
 	p.begun, p.last = true, len(t.Buf)
 	p.sent.Add(1)
-}
-
-// unsent is how many frames have begun to be sent and are not wholly with the link.
-func (p *peer) unsent() int {
-	whole := 0
-	for whole < len(p.bounds) && p.bounds[whole] <= p.out {
-		whole++
-	}
-	return p.frames - whole
 }
 
 // sums reports whether payloads to a replica carry a checksum.
