@@ -62,9 +62,13 @@ func newProgram(rng *rand.Rand, n int, s shape) *program {
 			p.mixed(p.members(), 2)
 		}
 	case flood:
-		pair := rng.Perm(n)[:2]
+		pair, back := rng.Perm(n)[:2], rng.IntN(2)*40
 		for range 60 + rng.IntN(60) {
-			p.short(pair, 1+rng.IntN(2), 40)
+			messages := 1 + rng.IntN(2)
+			if rng.IntN(20) == 0 {
+				messages = 0
+			}
+			p.short(pair, messages, back)
 		}
 	case chains:
 		for range 1 + rng.IntN(3) {
@@ -246,13 +250,14 @@ func (p *program) mixed(members []int, most int) {
 	c.next()
 }
 
-// short is a call of so many short messages from the first of two to the second, and one in so many the other way.
+// short is a call of so many short messages from the first of two to the second, and one in so many, if that is not 0,
+// the other way.
 func (p *program) short(pair []int, messages, back int) {
 	c := p.call(pair, 0)
 	c.round()
 	for range messages {
 		from, to := pair[0], pair[1]
-		if p.rng.IntN(back) == 0 {
+		if back > 0 && p.rng.IntN(back) == 0 {
 			from, to = to, from
 		}
 		c.chain(to, []int{0, 0, 0, 64}[p.rng.IntN(4)], []int{from})
@@ -305,9 +310,16 @@ func (p *program) differ() {
 		return
 	}
 	i := rng.IntN(len(ops))
+	kind := rng.IntN(7)
+	if kind >= 5 { // half of them in a call in which the replica has nothing else to do
+		idle := slices.DeleteFunc(slices.Clone(ops), (*op).busy)
+		if len(idle) > 0 && rng.IntN(2) == 0 {
+			i = slices.Index(ops, idle[rng.IntN(len(idle))])
+		}
+	}
 	o := *ops[i]
 	p.odd, p.material = r, o.busy()
-	switch rng.IntN(6) {
+	switch kind {
 	case 0:
 		p.differs, p.clear = "count", true
 		o.call.Count = 2
@@ -326,7 +338,21 @@ func (p *program) differ() {
 		p.differs, p.material = "order", false
 		j := (i + 1) % len(ops)
 		ops[i], ops[j] = ops[j], ops[i]
-	case 4: // a message that its receiver does not expect, in a call that is another one or not
+	case 4: // a message longer than the receiver expects
+		p.material = false
+		for k, batch := range o.rounds {
+			for x, t := range batch {
+				if t.Kind != transport.Send || p.differs != "" {
+					continue
+				}
+				p.differs, p.material, p.clear = "length", true, true
+				o.rounds = slices.Clone(o.rounds)
+				o.rounds[k] = slices.Clone(batch)
+				o.rounds[k][x].Buf = append(bytes.Clone(t.Buf), 1)
+			}
+		}
+		ops[i] = &o
+	default: // a message that its receiver does not expect, in a call that is another one or not
 		others := slices.DeleteFunc(slices.Clone(o.members), func(m int) bool { return m == r })
 		p.differs, p.material = "surplus", true
 		o.rounds, o.want = slices.Clone(o.rounds), slices.Clone(o.want)
@@ -343,20 +369,6 @@ func (p *program) differ() {
 		o.want[k] = append(slices.Clone(o.want[k]), nil)
 		if rng.IntN(2) == 0 {
 			o.call.Count, p.clear = 2, true
-		}
-		ops[i] = &o
-	case 5: // a message longer than the receiver expects
-		p.material = false
-		for k, batch := range o.rounds {
-			for x, t := range batch {
-				if t.Kind != transport.Send || p.differs != "" {
-					continue
-				}
-				p.differs, p.material, p.clear = "length", true, true
-				o.rounds = slices.Clone(o.rounds)
-				o.rounds[k] = slices.Clone(batch)
-				o.rounds[k][x].Buf = append(bytes.Clone(t.Buf), 1)
-			}
 		}
 		ops[i] = &o
 	}

@@ -67,6 +67,7 @@ type job struct {
 
 	closed    bool // closes: the victim's Close has begun
 	closedOf  int  // the lane
+	late      bool // the others open their lanes last
 	settled   bool // replicas settle their last call before they close
 	dialShort bool // files: it is a link that there is no descriptor for
 }
@@ -102,6 +103,9 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 		j.n = 6 + rng.IntN(6)
 	}
 	lanes := 1 + rng.IntN(3)*rng.IntN(2)
+	if j.fault == closes && rng.IntN(2) == 0 {
+		lanes = 2 + rng.IntN(2)
+	}
 	for k := range lanes {
 		s := j.shape
 		if k > 0 && j.shape != crossing {
@@ -116,6 +120,7 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 	j.victim = rng.IntN(j.n)
 	j.other = (j.victim + 1 + rng.IntN(j.n-1)) % j.n
 	j.closedOf = rng.IntN(lanes)
+	j.late = rng.IntN(2) == 0
 	return j
 }
 
@@ -173,6 +178,12 @@ func (j *job) start(ctx context.Context, victims context.Context) {
 			when = append(when, rng.IntN(2)*rng.IntN(len(p.ops[r])+1))
 			if j.fault == differs { // or lanes wait for each other, which no transport can know
 				when[k] = 0
+			}
+			if j.fault == closes && j.late {
+				when[k] = len(j.progs[0].ops[r])
+				if r == j.victim {
+					when[k] = 0
+				}
 			}
 		}
 		lanes[0].lane = n.root
