@@ -159,7 +159,8 @@ func (p *pipe) framed() {
 			s.end += headerBytes
 		}
 		if s.message {
-			if p.unread++; p.unread > transport.MaxUnread {
+			p.unread++
+			if p.unread > transport.MaxUnread && p.to.node.liar == nil { // a liar may say that it has read more
 				p.w.fail("replica %d has sent replica %d %d messages that are unread, want at most %d",
 					p.from.node.rank, p.to.node.rank, p.unread, transport.MaxUnread)
 			}

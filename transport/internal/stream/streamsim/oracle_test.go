@@ -80,13 +80,13 @@ func (j *job) judge() string {
 				any = true
 				told = told || is[*transport.MismatchError](err) || is[*transport.DeadlockError](err) || is[*transport.UnmatchedError](err) ||
 					strings.Contains(err.Error(), "a message with tag")
-				if why := j.wrongKind(l, err); why != "" {
+				if why := j.wrongKind(err); why != "" {
 					return j.bad("replica %d lane %d: %s: %v", l.node.rank, l.index, why, err)
 				}
 			}
 		}
 	}
-	if j.fault == differs {
+	if j.has(differs) != nil {
 		for _, p := range j.progs {
 			switch {
 			case !p.material, !p.clear && len(j.progs) > 1: // a Close may have waited in vain for another lane
@@ -102,11 +102,14 @@ func (j *job) judge() string {
 
 // quiet reports whether nothing but what is under way moves a job on: no fault is found by the time.
 func (j *job) quiet() bool {
-	switch j.fault {
-	case none, slow, cancels, aborts:
-		return true
+	for _, of := range j.faults {
+		switch of.fault {
+		case none, slow, cancels, aborts:
+		default:
+			return false
+		}
 	}
-	return false
+	return true
 }
 
 // long is how long a job may take at most.
@@ -124,11 +127,21 @@ func (j *job) long() time.Duration {
 	return base + 60*time.Second
 }
 
-// wrongKind says what is wrong with an error of a lane, or "".
-func (j *job) wrongKind(l *laneOf, err error) string {
+// wrongKind says what is wrong with an error of a lane, if it is of none of the faults.
+func (j *job) wrongKind(err error) (why string) {
+	for i := range j.faults {
+		if why = j.wrongFor(&j.faults[i], err); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// wrongFor says what is wrong with an error where the fault is this one, or "".
+func (j *job) wrongFor(of *trouble, err error) string {
 	text := err.Error()
 	lost, isLost := errors.AsType[*transport.LostError](err)
-	switch j.fault {
+	switch of.fault {
 	case none, slow:
 		return "an error without a fault"
 	case differs:
@@ -137,7 +150,7 @@ func (j *job) wrongKind(l *laneOf, err error) string {
 			return "not the error of a disagreement"
 		}
 	case dies:
-		if !isLost || lost.Replica != j.victim {
+		if !isLost || lost.Replica != of.victim {
 			return "not the error that the replica is lost"
 		}
 	case cancels, aborts:
@@ -145,12 +158,12 @@ func (j *job) wrongKind(l *laneOf, err error) string {
 			return "not the cause"
 		}
 	case parts:
-		if !isLost || lost.Replica != j.victim && lost.Replica != j.other {
+		if !isLost || lost.Replica != of.victim && lost.Replica != of.other {
 			return "not the error of the loss"
 		}
 	case closes:
 		closed, ok := errors.AsType[*transport.ClosedError](err)
-		if !ok || closed.Replica != j.victim || !j.closed {
+		if !ok || closed.Replica != of.victim || !j.closed {
 			return "not the error that the replica has closed"
 		}
 	case files:
@@ -162,10 +175,10 @@ func (j *job) wrongKind(l *laneOf, err error) string {
 			return "not the error of a link that is silent"
 		}
 	case lies:
-		if j.nodes[j.victim].liar.told == 0 {
+		if j.nodes[of.victim].liar.told == 0 {
 			return "an error before the first lie"
 		}
-		if !regexp.MustCompile(fmt.Sprintf(`(replica|from|to) %d\b`, j.victim)).MatchString(text) {
+		if !regexp.MustCompile(fmt.Sprintf(`(replica|from|to) %d\b`, of.victim)).MatchString(text) {
 			return "it does not name the liar"
 		}
 	}

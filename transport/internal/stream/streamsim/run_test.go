@@ -53,16 +53,36 @@ type laneOf struct {
 	done    bool  // it is closed
 }
 
+// trouble is a fault, and whom it is about.
+type trouble struct {
+	fault
+	victim, other int
+}
+
+// has returns the trouble of a fault, or nil.
+func (j *job) has(f fault) *trouble {
+	for i := range j.faults {
+		if j.faults[i].fault == f {
+			return &j.faults[i]
+		}
+	}
+	return nil
+}
+
+// victimOf reports whether a replica is the victim of a fault.
+func (j *job) victimOf(f fault, r int) bool {
+	of := j.has(f)
+	return of != nil && of.victim == r
+}
+
 // job is a run of a seed.
 type job struct {
 	*world
-	fault  fault
+	faults []trouble
 	shape  shape
 	n      int
 	progs  []*program  // by lane
 	lanes  [][]*laneOf // by replica
-	victim int
-	other  int
 	began  time.Time
 
 	closed    bool // closes: the victim's Close has begun
@@ -76,16 +96,19 @@ type job struct {
 func newJob(seed uint64, log func(string, ...any)) *job {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	w := &world{rng: rng, back: make(chan struct{}), log: log}
-	j := &job{world: w, fault: fault(rng.IntN(int(faults))), shape: shape(rng.IntN(int(shapes)))}
-	if only := *onlyFault; only != "" {
-		for f, name := range faultNames {
-			if name == only {
-				j.fault = fault(f)
-			}
+	j := &job{world: w, shape: shape(rng.IntN(int(shapes)))}
+	first := fault(rng.IntN(int(faults)))
+	if only := slices.Index(faultNames[:], *onlyFault); only >= 0 {
+		first = fault(only)
+	}
+	j.faults = []trouble{{fault: first}}
+	if first > differs && rng.IntN(5) == 0 {
+		if second := dies + fault(rng.IntN(int(faults-dies))); second != first && second != differs {
+			j.faults = append(j.faults, trouble{fault: second})
 		}
 	}
 	scales := []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond, 20 * time.Millisecond}
-	if j.fault == slow {
+	if first == slow {
 		scales = []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 150 * time.Millisecond}
 	}
 	some := func() time.Duration { return scales[rng.IntN(len(scales))] }
@@ -103,7 +126,7 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 		j.n = 6 + rng.IntN(6)
 	}
 	lanes := 1 + rng.IntN(3)*rng.IntN(2)
-	if j.fault == closes && rng.IntN(2) == 0 {
+	if j.has(closes) != nil && rng.IntN(2) == 0 {
 		lanes = 2 + rng.IntN(2)
 	}
 	for k := range lanes {
@@ -112,13 +135,16 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 			s = []shape{anything, flood, chains, sparse}[rng.IntN(4)]
 		}
 		p := newProgram(rng, j.n, s)
-		if j.fault == differs && (k == 0 || rng.IntN(2) == 0) {
+		if first == differs && (k == 0 || rng.IntN(2) == 0) {
 			p.differ()
 		}
 		j.progs = append(j.progs, p)
 	}
-	j.victim = rng.IntN(j.n)
-	j.other = (j.victim + 1 + rng.IntN(j.n-1)) % j.n
+	for i := range j.faults {
+		of := &j.faults[i]
+		of.victim = rng.IntN(j.n)
+		of.other = (of.victim + 1 + rng.IntN(j.n-1)) % j.n
+	}
 	j.closedOf = rng.IntN(lanes)
 	j.late = rng.IntN(2) == 0
 	return j
@@ -133,22 +159,22 @@ func (j *job) open() error {
 	for r := range j.n {
 		j.nodes = append(j.nodes, &node{w: j.world, rank: r, last: make([]time.Time, j.n), dials: map[int]bool{}})
 	}
-	if j.fault == lies {
-		j.nodes[j.victim].liar = newLiar(rand.New(rand.NewPCG(rng.Uint64(), 2)))
+	if of := j.has(lies); of != nil {
+		j.nodes[of.victim].liar = newLiar(rand.New(rand.NewPCG(rng.Uint64(), 2)))
 	}
-	if j.fault == files {
+	if of := j.has(files); of != nil {
 		if j.dialShort = rng.IntN(2) == 0; j.dialShort {
-			from, to := min(j.victim, j.other), max(j.victim, j.other)
+			from, to := min(of.victim, of.other), max(of.victim, of.other)
 			j.nodes[from].dials[to] = rng.IntN(2) == 0
 		} else {
-			j.nodes[j.victim].parkers = 1 + rng.IntN(2)
+			j.nodes[of.victim].parkers = 1 + rng.IntN(2)
 		}
 	}
 	c := stream.Config{Size: j.n}
 	if rng.IntN(3) == 0 {
 		c.Checksum = func(int) bool { return true }
 	}
-	if j.fault == silent || rng.IntN(3) == 0 {
+	if j.has(silent) != nil || rng.IntN(3) == 0 {
 		c.Silence = silence
 	}
 	j.settled = rng.IntN(4) == 0
@@ -176,12 +202,12 @@ func (j *job) start(ctx context.Context, victims context.Context) {
 		for k, p := range j.progs {
 			lanes = append(lanes, &laneOf{node: n, index: k, prog: p, op: -1})
 			when = append(when, rng.IntN(2)*rng.IntN(len(p.ops[r])+1))
-			if j.fault == differs { // or lanes wait for each other, which no transport can know
+			if j.has(differs) != nil { // or lanes wait for each other, which no transport can know
 				when[k] = 0
 			}
-			if j.fault == closes && j.late {
+			if j.has(closes) != nil && j.late {
 				when[k] = len(j.progs[0].ops[r])
-				if r == j.victim {
+				if j.victimOf(closes, r) {
 					when[k] = 0
 				}
 			}
@@ -189,7 +215,7 @@ func (j *job) start(ctx context.Context, victims context.Context) {
 		lanes[0].lane = n.root
 		j.lanes = append(j.lanes, lanes)
 		mine := ctx
-		if r == j.victim {
+		if j.victimOf(cancels, r) {
 			mine = victims
 		}
 		opened := 1
@@ -315,12 +341,12 @@ func (j *job) close(l *laneOf) {
 	j.note("replica %d lane %d is closed: %v", l.node.rank, l.index, l.shut)
 }
 
-// plan has the fault come, within the time that the first calls may take or so.
-func (j *job) plan(cancel context.CancelCauseFunc) {
+// plan has a fault come, within the time that the first calls may take or so.
+func (j *job) plan(of *trouble, cancel context.CancelCauseFunc) {
 	rng := j.rng
 	span := time.Duration(1 + rng.Int64N(int64(8*(j.dataDelay+j.tellDelay+j.dialDelay)+1000)))
-	victim, other := j.nodes[j.victim], j.nodes[j.other]
-	switch j.fault {
+	victim, other := j.nodes[of.victim], j.nodes[of.other]
+	switch of.fault {
 	case dies:
 		j.after(span, "it dies", victim.die)
 	case cancels:
@@ -331,14 +357,14 @@ func (j *job) plan(cancel context.CancelCauseFunc) {
 		})
 	case aborts:
 		j.after(span, "it aborts", func() {
-			if !victim.left {
+			if !victim.left && !victim.dead {
 				victim.n.Abort(errBoom)
 			}
 		})
 	case parts:
 		lost := func(n, of *node) func() {
 			return func() {
-				if !n.left {
+				if !n.left && !n.dead {
 					n.n.Lost(of.rank, errors.New("silent"))
 				}
 			}
@@ -349,12 +375,12 @@ func (j *job) plan(cancel context.CancelCauseFunc) {
 		}
 	case closes:
 		j.after(span, "it closes", func() {
-			l := j.lanes[j.victim][j.closedOf]
-			if l.lane == nil {
+			l := j.lanes[of.victim][j.closedOf]
+			if l.lane == nil || victim.dead {
 				return
 			}
 			j.closed = true
-			j.spawn(victim, fmt.Sprintf("replica %d closes lane %d", j.victim, j.closedOf), func() { l.lane.Close() })
+			j.spawn(victim, fmt.Sprintf("replica %d closes lane %d", of.victim, j.closedOf), func() { l.lane.Close() })
 		})
 	case silent:
 		j.after(span, "a link falls silent", func() {
@@ -377,7 +403,9 @@ func (j *job) carry() string {
 	defer cancel(nil)
 	j.began = time.Now()
 	j.start(ctx, victims)
-	j.plan(cancel)
+	for i := range j.faults {
+		j.plan(&j.faults[i], cancel)
+	}
 	err := j.run(time.Hour)
 	if j.wrong == "" && err != nil {
 		j.wrong = fmt.Sprintf("%v: after %v and %d steps there wait %s", err, time.Since(j.began), j.steps, j.waiting())
@@ -393,15 +421,18 @@ func (j *job) carry() string {
 
 // String describes the job.
 func (j *job) String() string {
-	s := fmt.Sprintf("%s, %d replicas, %d lanes", faultNames[j.fault], j.n, len(j.progs))
-	switch j.fault {
-	case none, slow:
-	case differs:
-		for k, p := range j.progs {
-			s += fmt.Sprintf(", lane %d: replica %d has %q, material %v", k, p.odd, p.differs, p.material)
+	s := fmt.Sprintf("%d replicas, %d lanes", j.n, len(j.progs))
+	for _, of := range j.faults {
+		s += ", " + faultNames[of.fault]
+		switch of.fault {
+		case none, slow:
+		case differs:
+			for k, p := range j.progs {
+				s += fmt.Sprintf(", lane %d: replica %d has %q", k, p.odd, p.differs)
+			}
+		default:
+			s += fmt.Sprintf(" (replica %d, other %d)", of.victim, of.other)
 		}
-	default:
-		s += fmt.Sprintf(", victim %d, other %d", j.victim, j.other)
 	}
 	return s
 }

@@ -50,9 +50,11 @@ func TestSeeds(t *testing.T) {
 	for seed := from; seed < from+uint64(times) && bad < *most; seed++ {
 		wrong, j := try(t, seed, log)
 		steps += j.steps
-		tally[j.fault].seeds++
-		if j.failed() {
-			tally[j.fault].errors++
+		for _, of := range j.faults {
+			tally[of.fault].seeds++
+			if j.failed() {
+				tally[of.fault].errors++
+			}
 		}
 		if wrong != "" {
 			bad++
