@@ -200,7 +200,7 @@ func (l *Lane) settle() error {
 			return nil
 		}
 		for _, mine := range l.history.Last(1) {
-			if left.through(&mine) && p.last > 0 { // and so without the message
+			if p.last > 0 && p.lastCall == l.calls && mine == l.call && left.through(&mine) { // so without the message
 				return &transport.MismatchError{Replica: r, Peer: n.Rank, Mine: mine, Theirs: mine, TheirsBytes: p.last}
 			}
 		}

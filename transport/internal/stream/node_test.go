@@ -92,6 +92,46 @@ func TestCloseFindsTheCall(t *testing.T) {
 	}
 }
 
+// A message that a replica which has left has not read is of the last call of both, or is not.
+func TestCloseBlamesTheRightCall(t *testing.T) {
+	first, second := transport.Call{Group: 1, Seq: 1}, transport.Call{Group: 2, Seq: 1}
+	later := first
+	later.Round++
+	for name, test := range map[string]struct {
+		calls    []transport.Call // a message goes in the first of them
+		theirs   transport.Call   // the last call of the replica that has left
+		mismatch bool
+	}{
+		"the last of both":            {[]transport.Call{first}, first, true},
+		"one before the last of both": {[]transport.Call{first, second}, second, false},
+		"the last, an earlier round":  {[]transport.Call{first, later}, later, true},
+		"one that they did not make":  {[]transport.Call{first}, second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, l, _ := loneNode(t, 0)
+			n.Attach(1, rootLane, &scriptLink{})
+			for i, call := range test.calls {
+				var batch []transport.Transfer
+				if i == 0 {
+					batch = one(l, transport.Send, make([]byte, 8))
+				}
+				if err := l.Exchange(t.Context(), call, batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := n.Handle(1, transport.AppendCall(leftMessage(0), test.theirs)); err != nil {
+				t.Fatal(err)
+			}
+			err := l.Close()
+			var m *transport.MismatchError
+			var closed *transport.ClosedError
+			if test.mismatch && !errors.As(err, &m) || !test.mismatch && !errors.As(err, &closed) {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+}
+
 // A replica that closes asks which of its messages have been read, and is told at once.
 func TestCloseHearsOfEarlierReads(t *testing.T) {
 	eps := openRings(t, 2, 4096, false)

@@ -135,7 +135,7 @@ func (l *Lane) beginFrame(r int, t *transport.Transfer, tailed int) {
 		f.flags |= summed
 	}
 	f.put(p.header[:])
-	p.begun, p.last = true, len(t.Buf)
+	p.begun, p.last, p.lastCall = true, len(t.Buf), l.calls
 	p.sent.Add(1)
 }
 

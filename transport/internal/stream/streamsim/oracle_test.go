@@ -89,7 +89,7 @@ func (j *job) judge() string {
 	if j.has(differs) != nil {
 		for _, p := range j.progs {
 			switch {
-			case !p.material, !p.clear && len(j.progs) > 1: // a Close may have waited in vain for another lane
+			case !p.material, !p.clear && (len(j.progs) > 1 || p.differs == "surplus"): // a Close may have waited in vain
 			case !any:
 				return j.bad("nobody has found that they disagree")
 			case !told && p.clear && len(j.progs) == 1: // of several lanes one may end the others
@@ -98,6 +98,21 @@ func (j *job) judge() string {
 		}
 	}
 	return ""
+}
+
+// idler says what is wrong while nobody can go on: a call on a lane that is closed or aborted ends at once, and not when
+// its park is over.
+func (j *job) idler() {
+	for _, lanes := range j.lanes {
+		for _, l := range lanes {
+			if !l.busy || l.node.dead {
+				continue
+			}
+			if err := l.lane.Err(); err != nil {
+				j.fail("replica %d lane %d waits in call %d, although: %v", l.node.rank, l.index, l.op, err)
+			}
+		}
+	}
 }
 
 // quiet reports whether nothing but what is under way moves a job on: no fault is found by the time.
@@ -120,7 +135,7 @@ func (j *job) long() time.Duration {
 			ops += len(o)
 		}
 	}
-	base := 400*(j.dataDelay+j.tellDelay+j.dialDelay)*time.Duration(ops) + 20*time.Millisecond
+	base := 2*j.sleeps + 400*(j.dataDelay+j.tellDelay+j.dialDelay)*time.Duration(ops) + 20*time.Millisecond
 	if j.quiet() && !j.settled {
 		return base
 	}

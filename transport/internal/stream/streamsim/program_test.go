@@ -31,7 +31,8 @@ type program struct {
 	differs  string
 	odd      int
 	material bool // a message finds no receiver, or a receive no message
-	clear    bool // and the calls show it, to more than that somebody has left
+	clear    bool // and the calls show it: somebody says in what, and not only that it has left or waits in a circle
+	whole    bool // all calls are of all replicas
 	rng      *rand.Rand
 	seq      map[uint64]uint64 // by group
 	calls    uint64
@@ -46,12 +47,13 @@ const (
 	chains         // long chains of folds
 	crossing       // floods, behind which messages the other way wait to be read
 	sparse         // many calls in which most replicas have nothing to do
+	brief          // a few messages one way, which wait where nobody reads them
 	shapes
 )
 
 // newProgram makes a program for n replicas.
 func newProgram(rng *rand.Rand, n int, s shape) *program {
-	p := &program{n: n, ops: make([][]*op, n), rng: rng, seq: map[uint64]uint64{}}
+	p := &program{n: n, ops: make([][]*op, n), rng: rng, seq: map[uint64]uint64{}, whole: rng.IntN(2) == 0}
 	switch s {
 	case anything:
 		calls := 1 + rng.IntN(6)
@@ -78,6 +80,11 @@ func newProgram(rng *rand.Rand, n int, s shape) *program {
 		for range 1 + rng.IntN(2) {
 			p.crossing(rng.Perm(n)[:2])
 		}
+	case brief:
+		pair := rng.Perm(n)[:2]
+		for range 1 + rng.IntN(4) {
+			p.short(pair, 1+rng.IntN(3), 0)
+		}
 	case sparse:
 		for range 15 + rng.IntN(20) {
 			p.mixed(p.members(), 1)
@@ -89,7 +96,7 @@ func newProgram(rng *rand.Rand, n int, s shape) *program {
 // members are some replicas, or all, in order.
 func (p *program) members() []int {
 	members := p.rng.Perm(p.n)
-	if p.rng.IntN(2) == 0 {
+	if !p.whole && p.rng.IntN(2) == 0 {
 		members = members[:2+p.rng.IntN(p.n-1)]
 	}
 	slices.Sort(members)
@@ -301,21 +308,44 @@ func (p *program) crossing(pair []int) {
 	}
 }
 
+// unread is a call in which a replica has nothing to do, and a member to whom it sends nothing from then on: a message to
+// that member is read by nobody. Where there is none the call is the one given, and the member -1.
+func (p *program) unread(r, otherwise int) (i, to int) {
+	type place struct{ i, to int }
+	var places []place
+	later := map[int]bool{} // to whom it sends
+	for i := len(p.ops[r]) - 1; i >= 0; i-- {
+		o := p.ops[r][i]
+		for _, batch := range o.rounds {
+			for _, t := range batch {
+				later[t.Peer] = later[t.Peer] || t.Kind == transport.Send
+			}
+		}
+		for _, m := range o.members {
+			if m != r && !o.busy() && !later[m] {
+				places = append(places, place{i, m})
+			}
+		}
+	}
+	if len(places) == 0 {
+		return otherwise, -1
+	}
+	chosen := places[p.rng.IntN(len(places))]
+	return chosen.i, chosen.to
+}
+
 // differ has one replica do something else than the others.
 func (p *program) differ() {
 	rng := p.rng
 	r := rng.IntN(p.n)
-	ops := slices.Clone(p.ops[r])
-	if len(ops) == 0 {
-		return
+	for len(p.ops[r]) == 0 { // at least two replicas make calls
+		r = (r + 1) % p.n
 	}
+	ops := slices.Clone(p.ops[r])
 	i := rng.IntN(len(ops))
-	kind := rng.IntN(7)
-	if kind >= 5 { // half of them in a call in which the replica has nothing else to do
-		idle := slices.DeleteFunc(slices.Clone(ops), (*op).busy)
-		if len(idle) > 0 && rng.IntN(2) == 0 {
-			i = slices.Index(ops, idle[rng.IntN(len(idle))])
-		}
+	kind, receiver := rng.IntN(7), -1
+	if kind >= 5 && rng.IntN(4) > 0 {
+		i, receiver = p.unread(r, i)
 	}
 	o := *ops[i]
 	p.odd, p.material = r, o.busy()
@@ -325,10 +355,10 @@ func (p *program) differ() {
 		o.call.Count = 2
 		ops[i] = &o
 	case 1:
-		p.differs = "one less"
+		p.differs, p.clear = "one less", len(p.seq) == 1 && i < len(ops)-1
 		ops = slices.Delete(ops, i, i+1)
 	case 2:
-		p.differs = "one twice"
+		p.differs, p.clear = "one twice", len(p.seq) == 1 && i < len(ops)-1
 		ops = slices.Insert(ops, i, ops[i])
 	case 3:
 		if len(ops) == 1 {
@@ -358,6 +388,9 @@ func (p *program) differ() {
 		o.rounds, o.want = slices.Clone(o.rounds), slices.Clone(o.want)
 		k := rng.IntN(len(o.rounds))
 		to := others[rng.IntN(len(others))]
+		if receiver >= 0 {
+			to = receiver
+		}
 		tag := uint32(0)
 		for _, t := range o.rounds[k] {
 			if t.Kind == transport.Send && t.Peer == to {

@@ -47,6 +47,7 @@ type laneOf struct {
 	op      int   // the last that was begun
 	through bool  // it has ended well
 	err     error // of its Exchange
+	busy    bool  // it is in an Exchange or a Settle
 	asked   error // of Settle
 	shut    error // of Close
 	ended   bool  // its calls are over
@@ -88,6 +89,8 @@ type job struct {
 	closed    bool // closes: the victim's Close has begun
 	closedOf  int  // the lane
 	late      bool // the others open their lanes last
+	sleeper   int  // pauses for so long before it opens its lanes: others may have left
+	sleeps    time.Duration
 	settled   bool // replicas settle their last call before they close
 	dialShort bool // files: it is a link that there is no descriptor for
 }
@@ -107,6 +110,7 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 			j.faults = append(j.faults, trouble{fault: second})
 		}
 	}
+	w.idler = j.idler
 	scales := []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond, 20 * time.Millisecond}
 	if first == slow {
 		scales = []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 150 * time.Millisecond}
@@ -132,7 +136,7 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 	for k := range lanes {
 		s := j.shape
 		if k > 0 && j.shape != crossing {
-			s = []shape{anything, flood, chains, sparse}[rng.IntN(4)]
+			s = []shape{anything, flood, chains, sparse, brief}[rng.IntN(5)]
 		}
 		p := newProgram(rng, j.n, s)
 		if first == differs && (k == 0 || rng.IntN(2) == 0) {
@@ -147,6 +151,9 @@ func newJob(seed uint64, log func(string, ...any)) *job {
 	}
 	j.closedOf = rng.IntN(lanes)
 	j.late = rng.IntN(2) == 0
+	if j.sleeper = rng.IntN(j.n); lanes > 1 && rng.IntN(4) == 0 {
+		j.sleeps = time.Second + time.Duration(rng.Int64N(int64(2*time.Second)))
+	}
 	return j
 }
 
@@ -220,6 +227,9 @@ func (j *job) start(ctx context.Context, victims context.Context) {
 		}
 		opened := 1
 		open := func() { // the next lane
+			if opened == 1 && r == j.sleeper && j.sleeps > 0 {
+				j.pause(j.sleeps)
+			}
 			k := opened
 			parent := lanes[0].lane
 			if at[k] {
@@ -294,7 +304,10 @@ func (j *job) carryOut(ctx context.Context, l *laneOf, lazy bool, before func(op
 		for r, batch := range o.rounds {
 			call := o.call
 			call.Round = uint32(r)
-			if l.err = l.lane.Exchange(ctx, call, batch); l.err != nil {
+			l.busy = true
+			l.err = l.lane.Exchange(ctx, call, batch)
+			l.busy = false
+			if l.err != nil {
 				j.note("replica %d lane %d call %d: %v", l.node.rank, l.index, i, l.err)
 				return
 			}
@@ -331,7 +344,9 @@ func (j *job) settle(l *laneOf) {
 	call := o.call
 	call.Round = uint32(len(o.rounds) - 1)
 	others := slices.DeleteFunc(slices.Clone(o.members), func(r int) bool { return r == l.node.rank })
+	l.busy = true
 	l.asked = l.lane.(transport.Settler).Settle(call, others, time.Second)
+	l.busy = false
 }
 
 // close closes a lane.

@@ -32,7 +32,7 @@ func TestSeeds(t *testing.T) {
 	case *oneSeed != 0:
 		from, times = *oneSeed, 1
 	case times == 0 && testing.Short():
-		times = 300
+		times = 200
 	case times == 0:
 		times = 10_000
 	}

@@ -22,6 +22,7 @@ type world struct {
 	events events
 	back   chan struct{} // an actor gives way
 	cur    *actor        // the actor that runs
+	idler  func()        // looks for what is wrong while nobody can go on
 	log    func(format string, args ...any)
 
 	// Of the seed.
@@ -260,6 +261,7 @@ func (w *world) run(limit time.Duration) error {
 			turns++
 		}
 		if turns == 0 {
+			w.idler()
 			if len(w.events) > 0 {
 				if next.IsZero() || w.events[0].at.Before(next) {
 					next = w.events[0].at
