@@ -86,7 +86,8 @@ func TestLeftWithinMessage(t *testing.T) {
 					}
 				}
 				got := make([]byte, test.lengths[0])
-				err = l.Exchange(t.Context(), hostileCall, []transport.Transfer{{Kind: transport.Recv, Peer: 0, Buf: got}})
+				receive := []transport.Transfer{{Kind: transport.Recv, Peer: 0, Buf: got}}
+				err = l.Exchange(t.Context(), hostileCall, receive)
 				var closed *transport.ClosedError
 				if !errors.As(err, &closed) || closed.Replica != 0 {
 					t.Errorf("the receiver gets %v", err)

@@ -70,8 +70,8 @@ func (n *node) send(peer int, m []byte, lie string) {
 }
 
 // kinds are the names of control messages, by number.
-var kinds = [...]string{"", "an abort", "that it leaves", "that it waits", "credit", "ask", "dial", "a report", "a probe",
-	"blind", "an inquiry", "an answer", "settle", "settled", "a query", "a reply"}
+var kinds = [...]string{"", "an abort", "that it leaves", "that it waits", "credit", "ask", "dial", "a report",
+	"a probe", "blind", "an inquiry", "an answer", "settle", "settled", "a query", "a reply"}
 
 func kindOf(m []byte) string {
 	if len(m) == 0 || int(m[0]) >= len(kinds) {
@@ -119,7 +119,8 @@ func (n *node) withoutLink(peer int, lane uint64, theirs bool) {
 
 // attach gives a node its end of a link, which it closes where it has left.
 func (n *node) attach(peer int, lane uint64, e *end) {
-	n.w.after(n.w.delay(n.w.dialDelay), n.w.name("replica %d has a link to %d for lane %x", n.rank, peer, lane), func() {
+	what := n.w.name("replica %d has a link to %d for lane %x", n.rank, peer, lane)
+	n.w.after(n.w.delay(n.w.dialDelay), what, func() {
 		if !n.dead {
 			n.n.Attach(peer, lane, e)
 		}

@@ -70,8 +70,8 @@ func (l *liar) changeHeader(p *pipe, b []byte) (lie string, spoil bool) {
 	case 5:
 		if message {
 			lie = "length"
-			binary.LittleEndian.PutUint64(b[lengthAt:], []uint64{0, length - 1, length + 1, length + 64, 1 << 31, 1 << 32,
-				1 << 62, 1 << 63, 1<<64 - 1}[random.IntN(9)])
+			lengths := []uint64{0, length - 1, length + 1, length + 64, 1 << 31, 1 << 32, 1 << 62, 1 << 63, 1<<64 - 1}
+			binary.LittleEndian.PutUint64(b[lengthAt:], lengths[random.IntN(len(lengths))])
 			if binary.LittleEndian.Uint64(b[lengthAt:]) == length {
 				lie = ""
 			}

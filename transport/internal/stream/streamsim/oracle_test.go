@@ -78,7 +78,7 @@ func (j *job) judge() string {
 		for _, l := range lanes {
 			for _, err := range l.errs() {
 				any = true
-				told = told || is[*transport.MismatchError](err) || is[*transport.DeadlockError](err) || is[*transport.UnmatchedError](err) ||
+				told = told || is[*transport.MismatchError](err) || is[*transport.UnmatchedError](err) ||
 					strings.Contains(err.Error(), "a message with tag")
 				if why := j.wrongKind(err); why != "" {
 					return j.bad("replica %d lane %d: %s: %v", l.node.rank, l.index, why, err)
@@ -89,7 +89,8 @@ func (j *job) judge() string {
 	if j.has(differs) != nil {
 		for _, p := range j.progs {
 			switch {
-			case !p.material, !p.clear && (len(j.progs) > 1 || p.differs == "surplus"): // a Close may have waited in vain
+			case !p.material:
+			case !p.clear && (len(j.progs) > 1 || p.differs == "surplus"): // a Close may have waited in vain
 			case !any:
 				return j.bad("nobody has found that they disagree")
 			case !told && p.clear && len(j.progs) == 1: // of several lanes one may end the others
@@ -100,8 +101,8 @@ func (j *job) judge() string {
 	return ""
 }
 
-// idler says what is wrong while nobody can go on: a call on a lane that is closed or aborted ends at once, and not when
-// its park is over.
+// idler says what is wrong while nobody can go on: a call on a lane that is closed or aborted ends at once, and not
+// when its park is over.
 func (j *job) idler() {
 	for _, lanes := range j.lanes {
 		for _, l := range lanes {
@@ -160,8 +161,9 @@ func (j *job) wrongFor(of *trouble, err error) string {
 	case none, slow:
 		return "an error without a fault"
 	case differs:
-		if !is[*transport.MismatchError](err) && !is[*transport.ClosedError](err) && !is[*transport.DeadlockError](err) &&
-			!is[*transport.UnmatchedError](err) && !strings.Contains(text, "a message with tag") {
+		if !is[*transport.MismatchError](err) && !is[*transport.ClosedError](err) &&
+			!is[*transport.DeadlockError](err) && !is[*transport.UnmatchedError](err) &&
+			!strings.Contains(text, "a message with tag") {
 			return "not the error of a disagreement"
 		}
 	case dies:
@@ -182,7 +184,8 @@ func (j *job) wrongFor(of *trouble, err error) string {
 			return "not the error that the replica has closed"
 		}
 	case files:
-		if !j.dialShort || !strings.Contains(text, "too many open files") && !strings.Contains(text, "connection reset") {
+		short := strings.Contains(text, "too many open files") || strings.Contains(text, "connection reset")
+		if !j.dialShort || !short {
 			return "not the error that there are no descriptors"
 		}
 	case silent:

@@ -308,8 +308,8 @@ func (p *program) crossing(pair []int) {
 	}
 }
 
-// unread is a call in which a replica has nothing to do, and a member to whom it sends nothing from then on: a message to
-// that member is read by nobody. Where there is none the call is the one given, and the member -1.
+// unread is a call in which a replica has nothing to do, and a member to whom it sends nothing from then on: a message
+// to that member is read by nobody. Where there is none the call is the one given, and the member -1.
 func (p *program) unread(r, otherwise int) (i, to int) {
 	type place struct{ i, to int }
 	var places []place

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing/synctest"
 	"time"
@@ -33,8 +34,8 @@ const (
 	faults
 )
 
-var faultNames = [...]string{"none", "slow", "dies", "differs", "cancels", "aborts", "parts", "closes", "files", "silent",
-	"lies"}
+var faultNames = [...]string{"none", "slow", "dies", "differs", "cancels", "aborts", "parts", "closes", "files",
+	"silent", "lies"}
 
 var errBoom = errors.New("boom")
 
@@ -436,18 +437,19 @@ func (j *job) carry() string {
 
 // String describes the job.
 func (j *job) String() string {
-	s := fmt.Sprintf("%d replicas, %d lanes", j.n, len(j.progs))
+	var s strings.Builder
+	fmt.Fprintf(&s, "%d replicas, %d lanes", j.n, len(j.progs))
 	for _, of := range j.faults {
-		s += ", " + faultNames[of.fault]
+		s.WriteString(", " + faultNames[of.fault])
 		switch of.fault {
 		case none, slow:
 		case differs:
 			for k, p := range j.progs {
-				s += fmt.Sprintf(", lane %d: replica %d has %q", k, p.odd, p.differs)
+				fmt.Fprintf(&s, ", lane %d: replica %d has %q", k, p.odd, p.differs)
 			}
 		default:
-			s += fmt.Sprintf(" (replica %d, other %d)", of.victim, of.other)
+			fmt.Fprintf(&s, " (replica %d, other %d)", of.victim, of.other)
 		}
 	}
-	return s
+	return s.String()
 }

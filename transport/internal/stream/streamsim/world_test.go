@@ -188,7 +188,8 @@ func (w *world) pause(d time.Duration) {
 	w.pass()
 }
 
-// await has the actor wait until ready, which may have effects then, is true: by what another actor of the replica does.
+// await has the actor wait until ready, which may have effects then, is true: by what another actor of the replica
+// does.
 func (w *world) await(ready func() bool) {
 	for !ready() {
 		w.cur.waits, w.cur.seen = true, w.cur.node.moves
@@ -222,8 +223,8 @@ func (a *actor) ready(now time.Time) bool {
 	return a.parked.woken.Load() || a.timed && !now.Before(a.until)
 }
 
-// hangError says that virtual time, or the number of steps, has run out.
-var hangError = errors.New("hangs")
+// errHang says that virtual time, or the number of steps, has run out.
+var errHang = errors.New("hangs")
 
 // run has all actors run until they are done and nothing is under way, for so much time at most.
 func (w *world) run(limit time.Duration) error {
@@ -271,13 +272,13 @@ func (w *world) run(limit time.Duration) error {
 				w.note("all wait, and nothing is under way: %s", w.stall)
 			}
 			if next.IsZero() || next.After(end) {
-				return hangError
+				return errHang
 			}
 			time.Sleep(next.Sub(now))
 			continue
 		}
 		if w.steps++; w.steps > maxSteps {
-			return hangError
+			return errHang
 		}
 		turn := w.rng.IntN(turns)
 		w.trace = (w.trace ^ uint64(now.Sub(epoch)) ^ uint64(turn)<<40) * 0x9e3779b97f4a7c15
