@@ -189,7 +189,11 @@ func (j *job) wrongFor(of *trouble, err error) string {
 			return "not the error that there are no descriptors"
 		}
 	case silent:
-		if !isLost || !strings.Contains(text, "nothing has come over its data connection") {
+		want := "nothing has come over its data connection"
+		if j.reset {
+			want = "connection reset by peer, while its control connection is alive"
+		}
+		if !isLost || !strings.Contains(text, want) {
 			return "not the error of a link that is silent"
 		}
 	case lies:

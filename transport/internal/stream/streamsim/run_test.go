@@ -29,7 +29,7 @@ const (
 	parts         // two replicas lose each other
 	closes        // a replica closes a lane, or all, whatever goes on there
 	files         // a replica has no descriptors left, for some lanes or links
-	silent        // a link brings nothing any more
+	silent        // a link brings nothing any more, or is reset, and all else goes on
 	lies          // a replica sends what no replica sends
 	faults
 )
@@ -89,6 +89,7 @@ type job struct {
 
 	closed    bool // closes: the victim's Close has begun
 	closedOf  int  // the lane
+	reset     bool // silent: the link is reset
 	late      bool // the others open their lanes last
 	sleeper   int  // pauses for so long before it opens its lanes: others may have left
 	sleeps    time.Duration
@@ -399,10 +400,18 @@ func (j *job) plan(of *trouble, cancel context.CancelCauseFunc) {
 			j.spawn(victim, fmt.Sprintf("replica %d closes lane %d", of.victim, j.closedOf), func() { l.lane.Close() })
 		})
 	case silent:
-		j.after(span, "a link falls silent", func() {
-			if n := len(victim.ends); n > 0 {
-				victim.ends[rng.IntN(n)].in.mute = true
+		j.after(span, "a link falls silent, or is reset", func() {
+			n := len(victim.ends)
+			if n == 0 {
+				return
 			}
+			e := victim.ends[rng.IntN(n)]
+			if j.reset = rng.IntN(2) == 0; !j.reset {
+				e.in.mute = true
+				return
+			}
+			e.in.reset(syscall.ECONNRESET)
+			e.out.reset(syscall.ECONNRESET)
 		})
 	}
 }
