@@ -107,22 +107,28 @@ func (g *graph) tree(root int) *tree {
 		return t
 	}
 	t := &tree{root, make([]edge, len(g.edges))}
-	for i := range t.before {
-		t.before[i] = edge{-1, -1}
+	g.search(root, t.before, nil)
+	kept.Store(t)
+	return t
+}
+
+// search finds the shortest ways from a node: before has for each node the one before it and the link between them, -1
+// where no way leads. It returns the nodes in the order in which they are found, in memory of queue.
+func (g *graph) search(root int, before []edge, queue []int32) []int32 {
+	for i := range before {
+		before[i] = edge{-1, -1}
 	}
-	queue := []int32{int32(root)}
-	for len(queue) > 0 {
-		a := queue[0]
-		queue = queue[1:]
+	queue = append(queue[:0], int32(root))
+	for i := 0; i < len(queue); i++ {
+		a := queue[i]
 		for _, e := range g.edges[a] {
-			if t.before[e.to].to < 0 && int(e.to) != root {
-				t.before[e.to] = edge{a, e.link}
+			if before[e.to].to < 0 && int(e.to) != root {
+				before[e.to] = edge{a, e.link}
 				queue = append(queue, e.to)
 			}
 		}
 	}
-	kept.Store(t)
-	return t
+	return queue
 }
 
 // checkEnds refuses the ends of a message that a network of so many replicas does not have, and a message from a
