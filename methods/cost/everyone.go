@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"gogcl.dev/methods/schedule"
@@ -20,8 +22,9 @@ type counter interface {
 }
 
 // toAll is how long a round takes in which places send to all others. done is false where the messages have to be
-// looked at one by one: where some send and others do not, or the cables of the busiest link carry different numbers.
-func (p *trafficPrice) toAll(alike schedule.Alike) (seconds float64, done bool, err error) {
+// looked at one by one: where some send and others do not, or the cables of the busiest link carry different numbers,
+// and the network does not say which. Above the limit any time is as good.
+func (p *trafficPrice) toAll(alike schedule.Alike, limit float64) (seconds float64, done bool, err error) {
 	f, n := alike.Flows[0], p.t.Size
 	if f.First != 0 || f.Every > 1 || f.Count != 0 && f.Count != n || n < 2 {
 		return 0, false, nil
@@ -39,10 +42,14 @@ func (p *trafficPrice) toAll(alike schedule.Alike) (seconds float64, done bool, 
 	if without < 0 {
 		p.everyone = e // an all-reduce comes twice
 	}
-	if seconds, done = p.busiest(e, f); done {
+	processors := p.processors(f, without)
+	if seconds, done = p.busiest(e, f, without); !done && seconds+processors > limit {
+		return math.Inf(1), true, nil
+	}
+	if done {
 		p.sendAll(alike, without)
 	}
-	return seconds + p.processors(f, without), done, nil
+	return seconds + processors, done, nil
 }
 
 // countAll counts the messages from all members to all but one.
@@ -86,11 +93,13 @@ func (p *trafficPrice) countAll(without int) (*everyone, error) {
 	return e, nil
 }
 
-// busiest is the time of the link that takes longest, or false if its cables do not carry equally many messages: then
-// it is not known which message is on which.
-func (p *trafficPrice) busiest(e *everyone, f schedule.Flow) (seconds float64, even bool) {
+// busiest is the time of the link that takes longest. It is no more than a time that this is not below, and false, if
+// the cables of that link do not carry equally many messages, and the network does not say which they are.
+func (p *trafficPrice) busiest(e *everyone, f schedule.Flow, without int) (seconds float64, known bool) {
 	length := fraction(p.bytes, f.Chunks, p.t.Chunks)
 	copies := int64(max(f.Messages, 1))
+	most := 0.0 // of uneven links
+	var uneven []busyLink
 	for number, count := range e.messages {
 		if count == 0 {
 			continue
@@ -98,16 +107,53 @@ func (p *trafficPrice) busiest(e *everyone, f schedule.Flow) (seconds float64, e
 		l := p.model.Network.Link(number)
 		cables := int64(max(l.Cables, 1))
 		count *= copies
-		each := (count + cables - 1) / cables
-		busy := e.slowest[number] + float64(float64(each)*length)/l.BytesPerSecond
-		switch uneven := count%cables != 0; {
-		case busy > seconds:
-			seconds, even = busy, !uneven
-		case busy == seconds && !uneven:
-			even = true
+		carried := float64(float64((count+cables-1)/cables)*length) / l.BytesPerSecond
+		busy := e.slowest[number] + carried
+		if count%cables == 0 {
+			seconds = max(seconds, busy)
+			continue
 		}
+		most = max(most, busy)
+		uneven = append(uneven, busyLink{number, l.Latency.Seconds() + carried, busy, carried})
 	}
-	return seconds, even
+	if most <= seconds {
+		return seconds, true
+	}
+	slices.SortStableFunc(uneven, func(a, b busyLink) int { return cmp.Compare(b.most, a.most) })
+	through, ok := p.model.Network.(orderer)
+	for _, l := range uneven {
+		switch {
+		case l.most <= seconds:
+			return seconds, true
+		case !ok || copies > 1:
+			return max(seconds, l.least), false
+		}
+		link := p.model.Network.Link(l.number)
+		count, full := 0, e.messages[l.number]%int64(link.Cables)
+		slowest := 0.0 // of the cables that carry one message more
+		through.through(l.number, p.members, without, func(latency float64) {
+			if int64(count%link.Cables) < full {
+				slowest = max(slowest, latency)
+			}
+			count++
+		})
+		seconds = max(seconds, slowest+l.carried)
+	}
+	return seconds, true
+}
+
+// busyLink is a link whose time is not known for sure.
+type busyLink struct {
+	number      int
+	least, most float64 // seconds
+	carried     float64 // seconds of its bytes
+}
+
+// orderer is a Network that tells of the messages over a link, in the order in which they take its cables.
+type orderer interface {
+	// through calls do with the latency of each message over a link, of those from each of the members to all others
+	// but the one of a rank, or -1.
+	through(link int, members []int, without int, do func(latency float64))
 }
 
 // processors is how long the busiest processor works in a round from everyone to all but one.
@@ -292,6 +338,33 @@ func (g *graph) countAll(from, to []int, e *everyone) bool {
 		}
 	}
 	return true
+}
+
+// through implements orderer.
+func (g *graph) through(link int, members []int, without int, do func(latency float64)) {
+	latencies := make([]float64, len(g.links))
+	for number, l := range g.links {
+		latencies[number] = l.Latency.Seconds()
+	}
+	order := make([]int32, 0, len(g.edges))
+	before := make([]edge, len(g.edges))
+	behind, far := make([]bool, len(g.edges)), make([]float64, len(g.edges))
+	for rank, root := range members {
+		order = g.search(root, before, order)
+		clear(behind)
+		far[root] = 0
+		for _, node := range order[1:] {
+			b := before[node]
+			far[node] = far[b.to] + latencies[b.link]
+			behind[node] = int(b.link) == link || behind[b.to]
+		}
+		for d := 1; d < len(members); d++ {
+			to := (rank + d) % len(members)
+			if to != without && behind[members[to]] {
+				do(far[members[to]])
+			}
+		}
+	}
 }
 
 // countAll implements counter: all that a replica sends inside its domain leaves by one port, and all to others by

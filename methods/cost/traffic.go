@@ -78,7 +78,7 @@ type trafficPrice struct {
 func (p *trafficPrice) round(i int, limit float64) (float64, bool, error) {
 	t, alike := p.t, p.t.Rounds[i]
 	if len(alike.Flows) == 1 && len(alike.Listed) == 0 && alike.Flows[0].All {
-		if seconds, done, err := p.toAll(alike); done || err != nil {
+		if seconds, done, err := p.toAll(alike, limit); done || err != nil {
 			return seconds, seconds <= limit, err
 		}
 	}
