@@ -21,6 +21,14 @@ type counter interface {
 	countAll(from, to []int, e *everyone) bool
 }
 
+// within is the network that does the work of one.
+func within(n Network) Network {
+	if m, ok := n.(machine); ok {
+		return m.Network
+	}
+	return n
+}
+
 // toAll is how long a round takes in which places send to all others. done is false where the messages have to be
 // looked at one by one: where some send and others do not, or the cables of the busiest link carry different numbers,
 // and the network does not say which. Above the limit any time is as good.
@@ -60,7 +68,7 @@ func (p *trafficPrice) countAll(without int) (*everyone, error) {
 	if without >= 0 {
 		to = append(append([]int(nil), to[:without]...), to[without+1:]...)
 	}
-	if c, ok := network.(counter); ok && c.countAll(p.members, to, e) {
+	if c, ok := within(network).(counter); ok && c.countAll(p.members, to, e) {
 		return e, nil
 	}
 	latencies := make([]float64, network.Links())
@@ -120,7 +128,7 @@ func (p *trafficPrice) busiest(e *everyone, f schedule.Flow, without int) (secon
 		return seconds, true
 	}
 	slices.SortStableFunc(uneven, func(a, b busyLink) int { return cmp.Compare(b.most, a.most) })
-	through, ok := p.model.Network.(orderer)
+	through, ok := within(p.model.Network).(orderer)
 	for _, l := range uneven {
 		switch {
 		case l.most <= seconds:
