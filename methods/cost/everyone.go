@@ -256,11 +256,17 @@ func (t *fatTree) counts(replicas []int) [][]int64 {
 	return out
 }
 
-// countAll implements counter where all replicas send to all: then all links of a dimension in one direction carry
-// equally many messages. Of one that goes hops places in a dimension each link of its way there is one of hops, and the
-// other dimensions leave as many such messages as there are replicas on other lines.
+// countAll implements counter where all replicas send to all, or to all but one: then all links of a dimension in one
+// direction carry equally many messages. Of one that goes hops places in a dimension each link of its way there is one
+// of hops, and the other dimensions leave as many such messages as there are replicas on other lines. Without one
+// receiver the links on the ways to it carry less, and no more slowly: where each dimension and direction has a link
+// that is on none, the busiest link of all is known.
 func (t *torus) countAll(from, to []int, e *everyone) bool {
-	if len(from) != t.replicas || len(to) != t.replicas {
+	if len(from) != t.replicas || len(to) < t.replicas-1 {
+		return false
+	}
+	crossed, ok := t.crossed(from, to)
+	if !ok {
 		return false
 	}
 	for i, d := range t.dims {
@@ -290,11 +296,41 @@ func (t *torus) countAll(from, to []int, e *everyone) bool {
 			}
 			for replica := range t.replicas {
 				number := (replica*len(t.dims)+i)*2 + down
-				e.messages[number], e.slowest[number] = int64(count)*int64(t.replicas/d), latency
+				e.messages[number], e.slowest[number] = int64(count)*int64(t.replicas/d)-crossed[number], latency
 			}
 		}
 	}
 	return true
+}
+
+// crossed is how many messages to the replica that is not among the receivers each link would carry, if there is one. It
+// is false if a dimension has no link in a direction that carries none of them.
+func (t *torus) crossed(from, to []int) ([]int64, bool) {
+	crossed := make([]int64, t.Links())
+	if len(to) == t.replicas {
+		return crossed, true
+	}
+	without := t.replicas * (t.replicas - 1) / 2 // the sum of all
+	for _, replica := range to {
+		without -= replica
+	}
+	var links []int
+	for _, replica := range from {
+		if replica == without {
+			continue
+		}
+		links, _ = t.Route(links[:0], replica, without) // of ends that exist
+		for _, number := range links {
+			crossed[number]++
+		}
+	}
+	clear := make([]bool, 2*len(t.dims))
+	for number, n := range crossed {
+		if kind := number % len(clear); n == 0 {
+			clear[kind] = true
+		}
+	}
+	return crossed, !slices.Contains(clear, false)
 }
 
 // countAll implements counter: of each sender's shortest ways, the messages over a link are those to the receivers

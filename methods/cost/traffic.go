@@ -137,19 +137,19 @@ func (m Model) least(t *schedule.Traffic, bytes int64) time.Duration {
 	seconds := 0.0
 	for _, alike := range t.Rounds {
 		longest := 0.0
-		add := func(chunks, messages int) {
+		add := func(chunks, messages, others int) { // on one way, and in all
 			longest = max(longest, latency+fraction(bytes, chunks, t.Chunks)*float64(messages)/fastest+
-				float64(float64(messages)*m.Overhead.Seconds()))
+				float64(float64(messages*others)*m.Overhead.Seconds()))
 		}
 		for _, f := range alike.Flows {
-			messages := max(f.Messages, 1)
+			others := 1
 			if f.All {
-				messages *= max(t.Size-2, 1)
+				others = max(t.Size-2, 1)
 			}
-			add(f.Chunks, messages)
+			add(f.Chunks, max(f.Messages, 1), others)
 		}
 		for _, msg := range alike.Listed {
-			add(msg.Chunks, 1)
+			add(msg.Chunks, 1, 1)
 		}
 		seconds += float64(longest * float64(alike.Times))
 	}
