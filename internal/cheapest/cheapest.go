@@ -261,6 +261,6 @@ func (c *Choice) String() string {
 	if c.Pieces > 0 {
 		pieces = fmt.Sprintf(" in %d pieces", c.Pieces)
 	}
-	return fmt.Sprintf("%v%s takes %v for sizes around %d bytes, the least of the %d methods that do the call",
-		c.Method, pieces, c.Time, c.Bytes, c.Among)
+	return fmt.Sprintf("%v%s at %d bytes, the nearest power of two, the least of the %d methods that do the call", c.Time,
+		pieces, c.Bytes, c.Among)
 }

@@ -1,7 +1,6 @@
 package cheapest
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -44,32 +43,6 @@ func tableOf(t testing.TB, m cost.Model, g Group) *Table {
 	return New(m).Of(g, members, members, members)
 }
 
-// exhaustive is the least price of all methods that do a collective, each by its schedule.
-func exhaustive(t testing.TB, table *Table, c schedule.Collective, bytes int64) (time.Duration, methods.Method) {
-	t.Helper()
-	least, by := time.Duration(math.MaxInt64), methods.Auto
-	for _, m := range methods.All() {
-		s := table.spec(m, c)
-		for _, s.Pieces = range Cuts(s) {
-			made, err := methods.Build(s)
-			if errors.Is(err, errors.ErrUnsupported) {
-				continue
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := table.prices.model.Price(made, table.members, bytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Time < least {
-				least, by = e.Time, m
-			}
-		}
-	}
-	return least, by
-}
-
 // TestChoiceIsBest: at 8 and 64 ranks no method, priced by its schedule, is more than 1.05 times as fast as the choice.
 func TestChoiceIsBest(t *testing.T) {
 	t.Parallel()
@@ -87,9 +60,12 @@ func TestChoiceIsBest(t *testing.T) {
 					if chosen == nil {
 						t.Fatalf("%v of %d bytes: no choice", c, bytes)
 					}
-					best, by := exhaustive(t, table, c, bytes)
-					if ratio := float64(chosen.Time) / float64(best); ratio > 1.05 {
-						t.Errorf("%v of %d bytes: %v, and %v takes %v", c, bytes, chosen, by, best)
+					best, err := table.Exhaustive(c, bytes)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if ratio := float64(chosen.Time) / float64(best.Time); ratio > 1.05 {
+						t.Errorf("%v of %d bytes: %v: %v, and %v: %v", c, bytes, chosen.Method, chosen, best.Method, best)
 					}
 				}
 			}
@@ -189,7 +165,6 @@ func TestDigest(t *testing.T) {
 
 // TestAgain: a choice is made once, for all who ask, and takes no memory later.
 func TestAgain(t *testing.T) {
-	t.Parallel()
 	p := New(network(t, "torus:4x4"))
 	members := inTurn(16)
 	first := p.Of(Group{ID: 1}, members, members, members)
@@ -199,6 +174,9 @@ func TestAgain(t *testing.T) {
 	made := first.Choose(schedule.AllReduce, 1<<20)
 	if again := first.Choose(schedule.AllReduce, 1<<20+5); again != made {
 		t.Errorf("%p, want %p", again, made)
+	}
+	if n := testing.AllocsPerRun(100, func() { first.Choose(schedule.AllReduce, 1<<20) }); n != 0 {
+		t.Errorf("%v allocations of a later choice", n)
 	}
 }
 
