@@ -73,7 +73,7 @@ func collectivesOf(text string) ([]schedule.Collective, error) {
 }
 
 // columns are those of the table.
-var columns = []string{"network", "ranks", "collective", "bytes", "auto", "time", "best", "time", "ratio"}
+var columns = []string{"network", "ranks", "collective", "bytes", "auto", "auto time", "best", "best time", "ratio"}
 
 func (a *choices) run(_ context.Context, stdout io.Writer) error {
 	lines := [][]string{columns}

@@ -205,6 +205,8 @@ func (t *Table) does(s methods.Spec) bool {
 		return false
 	case s.Method == methods.SendToAll && s.Collective == schedule.AllReduce && t.group.NoBroadcast:
 		return false
+	case s.Method == methods.SendToAll && s.Collective.Contract().PerRank(): // the schedule of direct
+		return false
 	}
 	return s.Makes() == nil
 }

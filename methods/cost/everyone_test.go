@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,10 +25,12 @@ func networksOf(t testing.TB, n int) map[string]cost.Network {
 	slow := cost.Link{BytesPerSecond: 5e8, Latency: 3 * us, Cables: 3}
 	second := cost.Link{BytesPerSecond: 7e8, Latency: 2 * us}
 	out := map[string]cost.Network{
-		"torus":       must[cost.Network](t)(cost.Torus([]int{side, n / side}, fast, second)),
-		"torus of 3":  must[cost.Network](t)(cost.Torus([]int{n / side, 1, side}, fast, second, slow)),
-		"tree":        must[cost.Network](t)(cost.FatTree(cost.Level{Children: side, Link: fast}, cost.Level{Children: n / side, Link: second})),
-		"tree of 3":   must[cost.Network](t)(cost.FatTree(cost.Level{Children: 1, Link: second}, cost.Level{Children: n / side, Link: fast}, cost.Level{Children: side, Link: slow})),
+		"torus":      must[cost.Network](t)(cost.Torus([]int{side, n / side}, fast, second)),
+		"torus of 3": must[cost.Network](t)(cost.Torus([]int{n / side, 1, side}, fast, second, slow)),
+		"tree": must[cost.Network](t)(cost.FatTree(cost.Level{Children: side, Link: fast},
+			cost.Level{Children: n / side, Link: second})),
+		"tree of 3": must[cost.Network](t)(cost.FatTree(cost.Level{Children: 1, Link: second},
+			cost.Level{Children: n / side, Link: fast}, cost.Level{Children: side, Link: slow})),
 		"clique":      cost.Machine(machine(t, topology.Clique, 2, n)),
 		"open ladder": cost.Machine(machine(t, topology.OpenLadder, 1, n)),
 	}
@@ -45,7 +48,7 @@ func TestEveryonePricedAsTheSchedule(t *testing.T) {
 	t.Parallel()
 	sizes := []int{2, 3, 4, 6, 8, 12, 15, 16, 27, 64}
 	if testing.Short() {
-		sizes = []int{2, 3, 6, 8, 15, 16, 64}
+		sizes = []int{3, 6, 8, 15, 64}
 	}
 	for _, m := range methods.All() {
 		if m.Own() && !m.InGallery() {
@@ -55,7 +58,7 @@ func TestEveryonePricedAsTheSchedule(t *testing.T) {
 			t.Parallel()
 			for i, n := range sizes {
 				for name, network := range networksOf(t, n) {
-					if n == 64 && testing.Short() && (m == methods.QuadDirectionalRing || m == methods.MeetInMiddleRing) {
+					if n == 64 && testing.Short() && (m.Rings() > 0 || !slices.Contains([]string{"torus", "tree of 3", "open ladder"}, name)) {
 						continue
 					}
 					model := cost.Model{Network: network}
