@@ -40,9 +40,11 @@ func TestAutoByPrice(t *testing.T) {
 			seen := map[string]map[string]bool{}
 			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 				c = withOptions(c, gcl.Options{Implementation: gcl.Syncless})
-				for _, g := range []commgroup.Group{{}, {Type: commgroup.Consecutive, Size: 4}, {Type: commgroup.Consecutive, Size: 4, Stride: 2}} {
+				for _, g := range []commgroup.Group{{}, {Type: commgroup.Consecutive, Size: 4},
+					{Type: commgroup.Consecutive, Size: 4, Stride: 2}} {
 					in := grouped(c, g)
-					sum, err := gcl.AllReduce(ctx, in, slices.Repeat([]float32{float32(in.Rank() + 1)}, elements), gcl.Add)
+					own := slices.Repeat([]float32{float32(in.Rank() + 1)}, elements)
+					sum, err := gcl.AllReduce(ctx, in, own, gcl.Add)
 					if err != nil {
 						return err
 					}
@@ -64,7 +66,8 @@ func TestAutoByPrice(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						if !strings.Contains(e.Why, "by price: ") || !strings.HasPrefix(e.Machine, "network of 8 replicas and") {
+						if !strings.Contains(e.Why, "by price: ") ||
+							!strings.HasPrefix(e.Machine, "network of 8 replicas and") {
 							t.Errorf("%s: %s on %s", name, e.Why, e.Machine)
 						}
 						least := time.Duration(math.MaxInt64)
@@ -97,8 +100,7 @@ func TestAutoByPrice(t *testing.T) {
 	}
 }
 
-// TestPricedAfterOptions: what options say goes before a price, and replicas that share memory and reproducible calls go
-// their own ways.
+// TestPricedAfterOptions: what options say goes before a price, and replicas that share memory go over it.
 func TestPricedAfterOptions(t *testing.T) {
 	t.Parallel()
 	rules, err := methods.ParseRules([]byte("all-reduce 8 0 meet_in_middle_ring"))
@@ -120,7 +122,8 @@ func TestPricedAfterOptions(t *testing.T) {
 			{gcl.Options{Implementation: gcl.Syncless, Reproducible: true}, 1 << 20, methods.Auto, "by price: "},
 			{gcl.Options{Implementation: gcl.Syncless, Method: methods.ClockwiseRing}, 1 << 20, methods.ClockwiseRing,
 				"as the options ask"},
-			{gcl.Options{Implementation: gcl.Syncless, Tuning: rules}, 1 << 20, methods.MeetInMiddleRing, "all-reduce 8 0"},
+			{gcl.Options{Implementation: gcl.Syncless, Tuning: rules}, 1 << 20, methods.MeetInMiddleRing,
+				"all-reduce 8 0"},
 			{gcl.Options{Implementation: gcl.Syncless, MaxBroadcastSize: 1 << 20}, 1 << 10, methods.SendToAll,
 				"is at or below 1048576"},
 			{gcl.Options{Implementation: gcl.Syncless, MaxBroadcastSize: 64}, 1 << 10, methods.Auto, "by price: "},
@@ -136,7 +139,8 @@ func TestPricedAfterOptions(t *testing.T) {
 		return nil
 	}, gcl.WithNetwork(networkOf(t, "torus:2x2x2")))
 	replicas(t, 8, func(_ context.Context, c *gcl.Comm) error { // no network is given
-		e, err := withOptions(c, gcl.Options{Implementation: gcl.Syncless}).Explain(schedule.AllReduce, 1<<20, tensor.F32)
+		c = withOptions(c, gcl.Options{Implementation: gcl.Syncless})
+		e, err := c.Explain(schedule.AllReduce, 1<<20, tensor.F32)
 		if strings.Contains(e.Why, "by price") {
 			t.Error(e.Why)
 		}
@@ -164,7 +168,8 @@ func TestNetworksDiffer(t *testing.T) {
 		})
 	}
 	members.Wait()
-	if err := errors.Join(errs...); !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "or the topology or network") {
+	if err := errors.Join(errs...); !errors.Is(err, gcl.ErrMismatch) ||
+		!strings.Contains(err.Error(), "or the topology or network") {
 		t.Errorf("%v, want ErrMismatch", err)
 	}
 }

@@ -36,8 +36,8 @@ func autoVerb(f *flag.FlagSet, _ *source) work {
 	f.StringVar(&a.collectives, "collective", "all-reduce", "`names` of collectives, with commas, or all: of "+
 		strings.Join(collectiveNames()[:schedule.Barrier], ", "))
 	sizes := f.String("bytes", "1K,1M,1G", "`sizes` of the larger buffer, with commas: 8, 4K, 1M, 2G")
-	f.DurationVar(&a.overhead, "overhead", 0, "`time` that a message takes of its sender's processor, and once more of its "+
-		"receiver's, such as 300ns")
+	f.DurationVar(&a.overhead, "overhead", 0, "`time` that a message takes of its sender's processor, and once more of "+
+		"its receiver's, such as 300ns")
 	f.BoolVar(&a.csv, "csv", false, "print CSV")
 	check := func() (err error) {
 		if a.overhead < 0 || a.overhead > time.Second {
@@ -140,7 +140,8 @@ func (a *choices) on(name string) ([][]string, error) {
 				ratio = float64(took) / float64(best.Time)
 			}
 			lines = append(lines, []string{name, strconv.Itoa(n), c.String(), strconv.FormatInt(bytes, 10),
-				method(chosen), took.String(), method(best), best.Time.String(), strconv.FormatFloat(ratio, 'f', 2, 64)})
+				method(chosen), took.String(), method(best), best.Time.String(),
+				strconv.FormatFloat(ratio, 'f', 2, 64)})
 		}
 	}
 	return lines, nil

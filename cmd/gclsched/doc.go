@@ -22,7 +22,7 @@
 //	check     the proof's report: rounds, messages, chunks sent, waste   -strict
 //	draw      the shape, or the table that says everything               -picture, -svg
 //	price     a line for each size: rounds, bytes sent, time, bound      -bytes, -overhead, -csv
-//	auto      a line for each network, collective and size               -network, -collective, -bytes, -overhead, -csv
+//	auto      a line for each network, collective and size               -network, -bytes, -overhead, -csv
 //	bench     a line for each size: time of a call, and of one by auto   -bytes, -time
 //	convert   the schedule as text or XML                                -o, -to
 //

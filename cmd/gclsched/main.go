@@ -37,7 +37,8 @@ var verbs = []verb{
 	{name: "check", does: "Proves a schedule, or says what is wrong with it.", flags: checkVerb},
 	{name: "draw", does: "Draws a schedule.", flags: drawVerb},
 	{name: "price", does: "Says what a schedule costs on a network.", flags: priceVerb},
-	{name: "auto", does: "Says which methods auto takes on a network, and which are best.", flags: autoVerb, alone: true},
+	{name: "auto", does: "Says which methods auto takes on a network, and which are best.", flags: autoVerb,
+		alone: true},
 	{name: "bench", does: "Runs a schedule among goroutines, beside what auto takes.", flags: benchVerb},
 	{name: "convert", does: "Writes a schedule as text or as XML of msccl-tools.", flags: convertVerb},
 }

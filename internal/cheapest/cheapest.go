@@ -205,10 +205,15 @@ func (t *Table) does(s methods.Spec) bool {
 		return false
 	case s.Method == methods.SendToAll && s.Collective == schedule.AllReduce && t.group.NoBroadcast:
 		return false
-	case s.Method == methods.SendToAll && s.Collective.Contract().PerRank(): // the schedule of direct
+	case sameAsDirect(s):
 		return false
 	}
 	return s.Makes() == nil
+}
+
+// sameAsDirect reports whether the schedule is that of direct under the other name, broadcast.
+func sameAsDirect(s methods.Spec) bool {
+	return s.Method == methods.SendToAll && s.Collective.Contract().PerRank()
 }
 
 // mostSwung is the largest group for which swing is taken. It cuts what one rank sends another into ever more messages,

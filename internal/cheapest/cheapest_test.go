@@ -46,7 +46,8 @@ func tableOf(t testing.TB, m cost.Model, g Group) *Table {
 // TestChoiceIsBest: at 8 and 64 ranks no method, priced by its schedule, is more than 1.05 times as fast as the choice.
 func TestChoiceIsBest(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"fattree:4x2", "torus:2x2x2", "open-ladder:8", "fattree:8x8", "torus:4x4x4", "open-ladder:64"} {
+	for _, name := range []string{"fattree:4x2", "torus:2x2x2", "open-ladder:8", "fattree:8x8", "torus:4x4x4",
+		"open-ladder:64"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := tableOf(t, network(t, name), Group{})
@@ -133,7 +134,8 @@ func TestGroups(t *testing.T) {
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[int64]int{0: 0, 1: 0, 2: 1, 3: 2, 5: 2, 6: 3, 11: 3, 12: 4, 1023: 10, 1024: 10, 1448: 10,
-		1449: 11, 1 << 30: 30, math.MaxInt32: 31, 1 << 31: 31, 6074000999: 32, 6074001000: 33, 1 << 33: 33, 1 << 62: 62, math.MaxInt64: 62} {
+		1449: 11, 1 << 30: 30, math.MaxInt32: 31, 1 << 31: 31, 6074000999: 32, 6074001000: 33, 1 << 33: 33,
+		1 << 62: 62, math.MaxInt64: 62} {
 		if got := classOf(bytes); got != want {
 			t.Errorf("%d bytes: %d, want %d", bytes, got, want)
 		}
@@ -168,7 +170,8 @@ func TestAgain(t *testing.T) {
 	p := New(network(t, "torus:4x4"))
 	members := inTurn(16)
 	first := p.Of(Group{ID: 1}, members, members, members)
-	if p.Of(Group{ID: 1}, slices.Clone(members), members, members) != first || p.Of(Group{ID: 2}, members, members, members) == first {
+	if p.Of(Group{ID: 1}, slices.Clone(members), members, members) != first ||
+		p.Of(Group{ID: 2}, members, members, members) == first {
 		t.Error("tables are not those of their groups")
 	}
 	made := first.Choose(schedule.AllReduce, 1<<20)
@@ -182,7 +185,8 @@ func TestAgain(t *testing.T) {
 
 // BenchmarkFirstChoice is what the first choice of a class takes, and BenchmarkChoice a later one.
 func BenchmarkFirstChoice(b *testing.B) {
-	for _, name := range []string{"fattree:8x8x8", "torus:8x8x8", "open-ladder:512", "fattree:16x16x16", "torus:16x16x16", "open-ladder:4096"} {
+	for _, name := range []string{"fattree:8x8x8", "torus:8x8x8", "open-ladder:512", "fattree:16x16x16",
+		"torus:16x16x16", "open-ladder:4096"} {
 		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather,
 			schedule.AllToAll, schedule.Broadcast, schedule.Reduce, schedule.Gather, schedule.Scatter} {
 			for _, bytes := range []int64{1 << 10, 1 << 20, 1 << 30} {

@@ -27,7 +27,7 @@ func (t *Table) Exhaustive(c schedule.Collective, bytes int64) (*Choice, error) 
 	best.Time = math.MaxInt64
 	for _, m := range methods.All() {
 		s := t.spec(m, c)
-		if m.Own() && !m.InGallery() || s.Makes() != nil {
+		if m.Own() && !m.InGallery() || s.Makes() != nil || sameAsDirect(s) {
 			continue
 		}
 		steps := len(t.members) <= mostExpanded

@@ -136,9 +136,10 @@ func table() []row {
 		{pkg: "gcl/internal/pack", imports: []string{"chunks", "internal/kernel", "internal/recent", "gcl/internal/memory",
 			"gcl/internal/wire"}},
 		{
-			pkg:     "gcl/internal/route",
-			imports: []string{"methods", "methods/schedule", "tensor", "internal/kernel", "internal/enum", "internal/cheapest"},
-			pure:    true,
+			pkg: "gcl/internal/route",
+			imports: []string{"methods", "methods/schedule", "tensor", "internal/cheapest", "internal/kernel",
+				"internal/enum"},
+			pure: true,
 		},
 		{
 			pkg: "gcl/internal/flight",

@@ -303,8 +303,8 @@ func (t *torus) countAll(from, to []int, e *everyone) bool {
 	return true
 }
 
-// crossed is how many messages to the replica that is not among the receivers each link would carry, if there is one. It
-// is false if a dimension has no link in a direction that carries none of them.
+// crossed is how many messages to the replica that is not among the receivers each link would carry, if there is one.
+// It is false if a dimension has no link in a direction that carries none of them.
 func (t *torus) crossed(from, to []int) ([]int64, bool) {
 	crossed := make([]int64, t.Links())
 	if len(to) == t.replicas {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -261,4 +262,41 @@ func (t *Traffic) flow(dst []Message, f Flow) ([]Message, error) {
 		}
 	}
 	return dst, nil
+}
+
+// Traffic returns the messages of the schedule that Build would return, without making it: nothing that depends on what
+// a rank holds is looked at, and no error of it found. Errors: the first of a call
+// before, and a Builder with [Builder.Ports] or Only.
+func (b *Builder) Traffic() (*Traffic, error) {
+	switch {
+	case b == nil || b.err == nil && b.s.Size == 0:
+		return nil, errors.New("schedule: a Builder that NewBuilder has not made")
+	case b.err != nil:
+		return nil, b.err
+	case b.ports != nil || b.only >= 0:
+		return nil, fmt.Errorf("schedule: the traffic of a Builder with Ports or Only: %w", errors.ErrUnsupported)
+	}
+	t := &Traffic{Size: b.s.Size, Chunks: b.s.Chunks, Rounds: make([]Alike, b.rounds)}
+	byRound := make([][]built, b.rounds)
+	for _, m := range b.moves {
+		byRound[m.round] = append(byRound[m.round], m)
+	}
+	for i, messages := range byRound {
+		slices.SortStableFunc(messages, func(a, b built) int { return cmp.Compare(a.from, b.from) })
+		listed := make([]Message, 0, len(messages))
+		for n := 0; len(messages) > 0; messages = messages[n:] {
+			from := messages[0].from
+			for n = 1; n < len(messages) && messages[n].from == from; n++ {
+			}
+			sends := messages[:n]
+			if n > 1 {
+				sends, _ = apart(from, sends)
+			}
+			for _, m := range sends {
+				listed = append(listed, Message{m.from, m.to, m.n, m.fold})
+			}
+		}
+		t.Rounds[i] = Alike{Times: 1, Listed: listed}
+	}
+	return t, nil
 }

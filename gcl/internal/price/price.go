@@ -167,8 +167,7 @@ func (p Pricer) bytes() int64 {
 // where Strict refuses its phases.
 func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 	method, implementation := a.Method, a.Implementation
-	network := cost.Model{Network: cost.Machine(p.Topology)}
-	if bound, err := network.Bound(p.Collective, 0, p.Group.Members); err == nil {
+	if bound, err := p.Model.Bound(p.Collective, 0, p.Group.Members); err == nil {
 		p.bound = &bound // else prices have the error
 	}
 	var out []Candidate
