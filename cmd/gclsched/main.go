@@ -82,7 +82,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// A proof may take long and looks at no context. The end of the program is the end of it.
 	done := make(chan error, 1)
 	go func() {
-		err := from.connect()
+		var err error
+		if from != nil {
+			err = from.connect()
+		}
 		if err == nil {
 			err = w.do(ctx, stdout)
 		}
