@@ -70,11 +70,11 @@ type Candidate struct {
 // of; a root is rank 0. Nor are the ...V forms: parts are equal.
 //
 // The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the
-// communicator was given (WithNetwork, or WithTopology with speeds that the caller knows), and else on links as slow as
-// the slowest of the transport within a host and between hosts. Peer memory is always priced as the transport says, for the
-// group. A transport says it as a transport.Linked; else it is priced as in one process: 8 GB/s with a latency of 1 us.
-// Folding costs nothing, and every replica has a processor of its own. Over memory that processes share a call whose
-// buffers are all from Alloc is explained.
+// communicator was given (WithNetwork, or WithTopology with speeds that the caller knows), and else on links as slow
+// as the slowest of the transport within a host and between hosts. Peer memory is always priced as the transport says,
+// for the group. A transport says it as a transport.Linked; else it is priced as in one process: 8 GB/s with a latency
+// of 1 us. Folding costs nothing, and every replica has a processor of its own. Over memory that processes share a
+// call whose buffers are all from Alloc is explained.
 //
 // Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
 // an all-gather, all-to-all, gather or scatter, not G equal parts; by the method native, a call with Add that the

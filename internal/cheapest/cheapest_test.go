@@ -66,7 +66,8 @@ func TestChoiceIsBest(t *testing.T) {
 						t.Fatal(err)
 					}
 					if ratio := float64(chosen.Time) / float64(best.Time); ratio > 1.05 {
-						t.Errorf("%v of %d bytes: %v: %v, and %v: %v", c, bytes, chosen.Method, chosen, best.Method, best)
+						t.Errorf("%v of %d bytes: %v: %v, and %v: %v", c, bytes, chosen.Method, chosen, best.Method,
+							best)
 					}
 				}
 			}
@@ -133,9 +134,11 @@ func TestGroups(t *testing.T) {
 // TestClasses: a size belongs to the power of two that is nearest, by ratio.
 func TestClasses(t *testing.T) {
 	t.Parallel()
-	for bytes, want := range map[int64]int{0: 0, 1: 0, 2: 1, 3: 2, 5: 2, 6: 3, 11: 3, 12: 4, 1023: 10, 1024: 10, 1448: 10,
+	for bytes, want := range map[int64]int{
+		0: 0, 1: 0, 2: 1, 3: 2, 5: 2, 6: 3, 11: 3, 12: 4, 1023: 10, 1024: 10, 1448: 10,
 		1449: 11, 1 << 30: 30, math.MaxInt32: 31, 1 << 31: 31, 6074000999: 32, 6074001000: 33, 1 << 33: 33,
-		1 << 62: 62, math.MaxInt64: 62} {
+		1 << 62: 62, math.MaxInt64: 62,
+	} {
 		if got := classOf(bytes); got != want {
 			t.Errorf("%d bytes: %d, want %d", bytes, got, want)
 		}
@@ -146,7 +149,8 @@ func TestClasses(t *testing.T) {
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	seen := map[uint64]string{}
-	for _, name := range []string{"torus:2x4", "torus:4x2", "torus:2x4:12.5e9,1us", "torus:2x4:25e9,500ns", "fattree:4x2",
+	for _, name := range []string{"torus:2x4", "torus:4x2", "torus:2x4:12.5e9,1us", "torus:2x4:25e9,500ns",
+		"fattree:4x2",
 		"fattree:8", "open-ladder:8"} {
 		m := network(t, name)
 		if New(m).Digest() != New(network(t, name)).Digest() {
