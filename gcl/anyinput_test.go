@@ -83,7 +83,7 @@ func TestAnyInput(t *testing.T) {
 			"ParseOperator": gcl.ParseOperator, "ParseOptions": gcl.ParseOptions, "Dump": gcl.Dump,
 			"DumpOnSignal": gcl.DumpOnSignal, "LabelCalls": gcl.LabelCalls, "WithDumpOnQuit": gcl.WithDumpOnQuit,
 			"Run": gcl.Run, "WithEndpoints": gcl.WithEndpoints, "WithOptions": gcl.WithOptions,
-			"WithTopology": gcl.WithTopology, "WithStallAfter": gcl.WithStallAfter, "WithMethod": gcl.WithMethod,
+			"WithTopology": gcl.WithTopology, "WithNetwork": gcl.WithNetwork, "WithStallAfter": gcl.WithStallAfter, "WithMethod": gcl.WithMethod,
 			"NewOperator": gcl.NewOperator[float32],
 		},
 		Types: []any{gcl.JoinConfig{}, gcl.Checksum(0),

@@ -81,7 +81,7 @@ func newComm(endpoint transport.Endpoint, cfg *config) (_ *Comm, err error) {
 			own.Close()
 		}
 	}()
-	c.conn.override, c.conn.own = cfg.override, cfg.own
+	c.conn.override, c.conn.own, c.conn.prices = cfg.override, cfg.own, cfg.prices
 	if cfg.machine {
 		c.conn.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}

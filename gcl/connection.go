@@ -13,6 +13,7 @@ import (
 	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 )
@@ -23,6 +24,7 @@ import (
 type connection struct {
 	carry.Carrier
 	topology topology.Topology
+	prices   *cheapest.Prices // of methods on the network; nil: it is not known
 	turns    lane.Turns
 	first    *connection    // that of the first connection; nil for itself
 	number   uint64         // the same at all replicas: 0 is the first connection's
@@ -125,6 +127,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	}
 	out := *c
 	out.conn = newConnection(endpoint, c.conn.topology, c.conn, c.conn.flights)
+	out.conn.prices = c.conn.prices
 	out.conn.ipusPerReplica, out.conn.override, out.conn.own = c.conn.ipusPerReplica, c.conn.override, c.conn.own
 	return out.settle(c.group.layout)
 }

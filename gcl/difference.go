@@ -96,7 +96,7 @@ func hiddenDifference(a, b transport.Call) (what, of string) {
 	case a.Digest == b.Digest, a.DType&wire.DTypeMarks != b.DType&wire.DTypeMarks, !many && shown != b:
 		return "", ""
 	}
-	of = "options: " + strings.Join(agreedFields(), ", ") + ", or the topology"
+	of = "options: " + strings.Join(agreedFields(), ", ") + ", or the topology or network"
 	if a.Collective != wire.Execute && bySchedule(a.Method, b.Method) {
 		of += ", or the schedules that their methods make of the same request"
 	}

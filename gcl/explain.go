@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/price"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -69,11 +70,11 @@ type Candidate struct {
 // of; a root is rank 0. Nor are the ...V forms: parts are equal.
 //
 // The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the
-// communicator was given (WithTopology, with speeds that the caller knows), and without one on links as slow as the
-// slowest of the transport within a host and between hosts. Peer memory is always priced as the transport says, for the
-// group. A transport says it as a transport.Linked; else it is priced as in one process: 8 GB/s with a latency of 1 us.
-// Folding costs nothing, and every replica has a processor of its own. Over memory that processes share a call whose
-// buffers are all from Alloc is explained.
+// communicator was given (WithNetwork, or WithTopology with speeds that the caller knows), and else on links as slow
+// as the slowest of the transport within a host and between hosts. Peer memory is always priced as the transport says,
+// for the group. A transport says it as a transport.Linked; else it is priced as in one process: 8 GB/s with a latency
+// of 1 us. Folding costs nothing, and every replica has a processor of its own. Over memory that processes share a
+// call whose buffers are all from Alloc is explained.
 //
 // Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
 // an all-gather, all-to-all, gather or scatter, not G equal parts; by the method native, a call with Add that the
@@ -89,13 +90,13 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	}
 	e := Explanation{
 		Collective: collective, Bytes: bytes, DType: dtype,
-		Ranks: c.Size(), Machine: c.conn.topology.String(), Links: linksOf(c.group.link),
+		Ranks: c.Size(), Machine: c.machine(), Links: linksOf(c.group.link),
 		Why: "a group of one has the result: nothing is sent",
 	}
 	if c.Size() == 1 {
 		return e, nil
 	}
-	p := price.Pricer{Caller: &c.caller, Topology: c.conn.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
+	p := price.Pricer{Caller: &c.caller, Model: c.model(), Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
 		Elements: int(bytes / int64(dtype.Size())), Strict: c.options.Strict}
 	for _, m := range c.conn.ownMethods() {
 		p.Own = append(p.Own, price.Own{Method: m.method, Prover: m.prover})
@@ -119,6 +120,25 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		e.Skipped = append(e.Skipped, Skipped(x))
 	}
 	return e, nil
+}
+
+// model is the network on which messages are priced.
+func (c *Comm) model() cost.Model {
+	if p := c.conn.prices; p != nil {
+		return p.Model()
+	}
+	return cost.Model{Network: cost.Machine(c.conn.topology)}
+}
+
+// machine is Explanation.Machine.
+func (c *Comm) machine() string {
+	if p := c.conn.prices; p != nil {
+		network := p.Model().Network
+		if _, ok := cost.TopologyOf(network); !ok {
+			return fmt.Sprintf("network of %d replicas and %d links", network.Replicas(), network.Links())
+		}
+	}
+	return c.conn.topology.String()
 }
 
 // linksOf is Explanation.Links of a link.

@@ -196,6 +196,10 @@ func newTerms(c *config) (terms, error) {
 	if c.machine {
 		t.Options["topology of WithTopology"] = term{Value: fmt.Sprintf("%+v", c.topology)}
 	}
+	if c.network != nil {
+		t.Options["network of WithNetwork"] = term{Value: fmt.Sprintf("%d replicas and %d links, with digest %x",
+			c.network.Network.Replicas(), c.network.Network.Links(), c.prices.Digest())}
+	}
 	return t, nil
 }
 

@@ -101,6 +101,9 @@ func (c *Comm) resolve() {
 			c.agreed = wire.Mix(c.agreed, agreed(&c.options, c.caller.Segment))
 		}
 	}
+	if p := c.conn.prices; p != nil {
+		c.agreed = wire.Mix(c.agreed, p.Digest())
+	}
 }
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.

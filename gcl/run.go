@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/internal/cheapest"
+	"gogcl.dev/methods/cost"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
@@ -22,7 +24,9 @@ type config struct {
 	own       []ownMethod
 	ownErr    error // of the first WithMethod that is wrong
 	topology  topology.Topology
-	machine   bool // topology was given
+	machine   bool             // topology was given
+	network   *cost.Model      // of WithNetwork; nil: it was not given
+	prices    *cheapest.Prices // of methods on the network, given by either; nil: it is not known
 	endpoints []transport.Endpoint
 	flights   *flight.Recorders // Run: of its replicas
 	job, run  string            // Join: see watch.Process
@@ -37,9 +41,22 @@ func WithOptions(o Options) CommOption { return func(c *config) { c.options = o 
 // WithTopology says where the replicas sit, which decides on ring orders. The default is a link domain for each host of
 // the transport, or one where it does not tell (see [transport.Linked]), in which every pair is linked. Links are as
 // slow as the slowest within a host, and as the slowest between hosts.
+//
+// The topology's links are a network as of [WithNetwork], unless that gives another.
 func WithTopology(t topology.Topology) CommOption {
 	return func(c *config) { c.topology, c.machine = t, true }
 }
+
+// WithNetwork says what connects the replicas: links, the ways of messages over them, and what a message takes of a
+// processor. From then on auto goes by price: a call by messages whose method the options leave open takes the method
+// that is cheapest on this network, as package methods/cost prices it, of the constants and methods.Gallery. Rules of
+// Options.Tuning and a limit of Options.MaxBroadcastSize go before it, and it goes before the library's own tables. A
+// price is one for sizes around a power of two, and made when a call first asks for it: see docs/design/auto.md.
+// Explain cites it. Calls that go over memory which the replicas share, and phases of Hybrid, go as without a network.
+//
+// All replicas give the same network, of as many replicas as there are, numbered alike. Join refuses networks that
+// differ, and so does every call, as an ErrMismatch. Ring orders are those of the topology: see [WithTopology].
+func WithNetwork(m cost.Model) CommOption { return func(c *config) { c.network = &m } }
 
 // WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run
 // closes them, unless it refuses its arguments. nil is as without the option. New, which is given its endpoint, and
@@ -89,6 +106,18 @@ func newConfig(n int, opts []CommOption) (*config, error) {
 	}
 	if have := c.topology.Replicas(); c.machine && have != n {
 		return nil, errorf("a topology of %d replicas for %d", have, n)
+	}
+	switch {
+	case c.network != nil:
+		if err := c.network.Check(); err != nil {
+			return nil, errorf("WithNetwork: %w", err)
+		}
+		if have := c.network.Network.Replicas(); have != n {
+			return nil, errorf("WithNetwork: a network of %d replicas for %d", have, n)
+		}
+		c.prices = cheapest.New(*c.network)
+	case c.machine:
+		c.prices = cheapest.New(cost.Model{Network: cost.Machine(c.topology)})
 	}
 	return c, nil
 }

@@ -6,6 +6,8 @@ import (
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/transport"
 )
 
@@ -20,7 +22,7 @@ func (c *Comm) resolveCaller() {
 	}
 	s := route.Setting{
 		Method: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
-		Tuning: c.tuning(), Tuned: o.MaxBroadcastSize != 0,
+		Tuning: c.tuning(), Tuned: o.MaxBroadcastSize != 0, Ruled: o.Tuning != nil,
 		Ranks: c.Size(), Strided: c.strided,
 		Phased: phases.Collectives(),
 	}
@@ -30,8 +32,21 @@ func (c *Comm) resolveCaller() {
 		s.Domains, s.Each = split.Domains, split.Each
 	}
 	s.Syncful, s.SyncfulWhy = s.Together()
+	if c.conn.prices != nil && c.Size() > 1 {
+		c.caller.Prices = c.priced
+		s.Prices = c.priced(o.Reproducible, false)
+	}
 	c.caller.Setting = s
 	c.caller.Settle(&before)
+}
+
+// priced are the choices by price for the Comm's group. All members have the same ones.
+func (c *Comm) priced(inOrder, constants bool) *cheapest.Table {
+	g := c.group
+	return c.conn.prices.Of(cheapest.Group{
+		ID: wire.Mix(g.ID, g.Digest), RankOrder: inOrder, Constants: constants,
+		NoBroadcast: c.strided || c.options.MaxBroadcastSize != 0,
+	}, g.Members, g.Rings.First, g.Rings.Second)
 }
 
 // segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,

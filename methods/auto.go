@@ -48,7 +48,7 @@ func (t *Tuning) ByLinks(q *Case) Method {
 	switch r := t.link(q); {
 	case t == nil || q == nil:
 		return Auto // of nothing
-	case t.broadcasts(q):
+	case t.Broadcasts(q):
 		return SendToAll
 	case r != nil:
 		return r.Method
@@ -56,9 +56,9 @@ func (t *Tuning) ByLinks(q *Case) Method {
 	return Direct
 }
 
-// broadcasts reports whether MaxBroadcastBytes has an all-reduce take broadcast.
-func (t *Tuning) broadcasts(q *Case) bool {
-	return q.Collective == schedule.AllReduce && !q.Strided && t.MaxBroadcastBytes > 0 &&
+// Broadcasts reports whether MaxBroadcastBytes has an all-reduce take broadcast.
+func (t *Tuning) Broadcasts(q *Case) bool {
+	return t != nil && q != nil && q.Collective == schedule.AllReduce && !q.Strided && t.MaxBroadcastBytes > 0 &&
 		q.Bytes <= t.MaxBroadcastBytes/int64(max(q.Ranks, 1))
 }
 

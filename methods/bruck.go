@@ -63,7 +63,9 @@ import "gogcl.dev/methods/schedule"
 //draw:bruck all-gather 3
 //draw:bruck all-to-all 4
 //shape:bruck all-gather 6
-func Bruck() Generator { return described{bruck, trafficOfBruck} }
+func Bruck() Generator {
+	return described{bruck, trafficOfBruck, onlyOf(chunkEach, schedule.AllGather, schedule.AllToAll)}
+}
 
 func bruck(r Request) (*schedule.Schedule, error) {
 	if err := r.only(schedule.AllGather, schedule.AllToAll); err != nil {

@@ -33,11 +33,13 @@ var chainRecipes = recipes{
 	schedule.AllReduce: {
 		chunks:  Spec.pieces,
 		program: func(s Spec, rank int) schedule.Program { return s.chain(rank, s.pieces(), true) },
+		traffic: func(s Spec, t *schedule.Traffic) { s.chainTraffic(t, s.pieces(), true) },
 		reach:   wholeRing,
 	},
 	schedule.ReduceScatter: {
 		chunks:  perRank,
 		program: func(s Spec, rank int) schedule.Program { return s.chain(rank, s.Size, false) },
+		traffic: func(s Spec, t *schedule.Traffic) { s.chainTraffic(t, s.Size, false) },
 	},
 }
 

@@ -85,16 +85,27 @@ import (
 //shape:double_binary_tree broadcast 7 pieces=2
 //shape:double_binary_tree reduce 7 pieces=1
 func DoubleBinaryTree(pieces int) Generator {
-	return GeneratorFunc(func(r Request) (*schedule.Schedule, error) {
+	check := func() error {
 		if pieces < 1 || pieces > specPieces {
-			return nil, fmt.Errorf("a double binary tree of %d pieces a tree, want 1 to %d", pieces,
-				specPieces)
+			return fmt.Errorf("a double binary tree of %d pieces a tree, want 1 to %d", pieces, specPieces)
+		}
+		return nil
+	}
+	return listed{func(r Request) (*schedule.Builder, error) {
+		if err := check(); err != nil {
+			return nil, err
 		}
 		return doubleBinaryTree(r, pieces)
-	})
+	}, func(r Request) error {
+		if err := check(); err != nil {
+			return err
+		}
+		return onlyOf(func(*Request) int { return 2 * pieces }, schedule.AllReduce, schedule.Broadcast,
+			schedule.Reduce)(r)
+	}}
 }
 
-func doubleBinaryTree(r Request, pieces int) (*schedule.Schedule, error) {
+func doubleBinaryTree(r Request, pieces int) (*schedule.Builder, error) {
 	if err := r.only(schedule.AllReduce, schedule.Broadcast, schedule.Reduce); err != nil {
 		return nil, err
 	}
@@ -123,7 +134,7 @@ func doubleBinaryTree(r Request, pieces int) (*schedule.Schedule, error) {
 			}
 		}
 	}
-	return b.Build()
+	return b, nil
 }
 
 // treeEdge is an edge of one of two trees, from a place to one below. Piece i of a broadcast goes down it in round

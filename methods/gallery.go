@@ -67,9 +67,30 @@ const maxPlaces = 1 << 24
 
 // builder begins the schedule of a request that only has not refused, unless it is too large.
 func (r *Request) builder(chunks int) (*schedule.Builder, error) {
-	if chunks > maxPlaces/r.Size {
-		return nil, fmt.Errorf("%d chunks at %d ranks are too many, want a product of at most %d: %w", chunks, r.Size,
-			maxPlaces, errors.ErrUnsupported)
+	if err := r.fits(chunks); err != nil {
+		return nil, err
 	}
 	return schedule.NewBuilder(r.Collective, r.Size, r.Root, chunks), nil
 }
+
+// fits refuses a request whose schedule would be too large.
+func (r *Request) fits(chunks int) error {
+	if chunks > maxPlaces/r.Size {
+		return fmt.Errorf("%d chunks at %d ranks are too many, want a product of at most %d: %w", chunks, r.Size,
+			maxPlaces, errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// onlyOf is the limits of a Generator that does some collectives, each rank's data in so many chunks.
+func onlyOf(chunks func(r *Request) int, does ...schedule.Collective) func(Request) error {
+	return func(r Request) error {
+		if err := r.only(does...); err != nil {
+			return err
+		}
+		return r.fits(chunks(&r))
+	}
+}
+
+// chunkEach is a chunk for each rank.
+func chunkEach(r *Request) int { return r.Size }

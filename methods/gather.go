@@ -30,7 +30,7 @@ var gatherRecipes = collectiveRecipes{
 					}
 				}
 			}
-		})
+		}).describes(f.collect)
 	},
 	doubling: built(perRank, func(b *schedule.Builder, s Spec) {
 		s.tree(2, func(t, child, parent, first, n int) { b.Copy(t, child, parent, first, n) })

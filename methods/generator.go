@@ -28,6 +28,33 @@ type TrafficGenerator interface {
 	Traffic(Request) (*schedule.Traffic, error)
 }
 
+// listed is a Generator that tells a Builder of messages.
+type listed struct {
+	tell   func(Request) (*schedule.Builder, error)
+	bounds func(Request) error
+}
+
+// Schedule implements Generator.
+func (l listed) Schedule(r Request) (*schedule.Schedule, error) {
+	b, err := l.tell(r)
+	if err != nil {
+		return nil, err
+	}
+	return b.Build()
+}
+
+// Traffic implements TrafficGenerator.
+func (l listed) Traffic(r Request) (*schedule.Traffic, error) {
+	b, err := l.tell(r)
+	if err != nil {
+		return nil, err
+	}
+	return b.Traffic()
+}
+
+// limits implements bounded.
+func (l listed) limits(r Request) error { return l.bounds(r) }
+
 // GeneratorFunc is a Generator that is a function.
 type GeneratorFunc func(Request) (*schedule.Schedule, error)
 
@@ -39,11 +66,15 @@ func (f GeneratorFunc) Schedule(r Request) (*schedule.Schedule, error) {
 	return f(r)
 }
 
-// described is a Generator of two functions.
+// described is a Generator of functions.
 type described struct {
 	GeneratorFunc
 	traffic func(Request) (*schedule.Traffic, error)
+	bounds  func(Request) error
 }
+
+// limits implements bounded.
+func (d described) limits(r Request) error { return d.bounds(r) }
 
 // Traffic implements TrafficGenerator.
 func (d described) Traffic(r Request) (*schedule.Traffic, error) { return d.traffic(r) }

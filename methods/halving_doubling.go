@@ -74,7 +74,14 @@ import (
 //draw:halving_doubling all-reduce 4
 //shape:halving_doubling all-reduce 8
 //shape:halving_doubling all-reduce 6
-func HalvingDoubling() Generator { return described{halvingDoubling, halvingDoublingTraffic} }
+func HalvingDoubling() Generator {
+	return described{halvingDoubling, halvingDoublingTraffic, onlyOf(func(r *Request) int {
+		if r.Collective == schedule.AllReduce {
+			return r.fold().p
+		}
+		return r.Size
+	}, schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather)}
+}
 
 func halvingDoubling(r Request) (*schedule.Schedule, error) {
 	if err := r.only(schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather); err != nil {

@@ -88,15 +88,26 @@ import (
 //shape:knomial_4_tree reduce 8
 //draw:binomial_tree gather 4
 func KNomialTree(radix int) Generator {
-	return GeneratorFunc(func(r Request) (*schedule.Schedule, error) {
-		if radix < 2 {
-			return nil, fmt.Errorf("a k-nomial tree of radix %d, want 2 or more", radix)
+	tree := func(r Request) (*schedule.Builder, error) { return knomialTree(r, radix) }
+	return listed{tree, func(r Request) error {
+		chunks := func(r *Request) int {
+			if r.Collective.Contract().PerRank() {
+				return r.Size
+			}
+			return 1
 		}
-		return knomialTree(r, radix)
-	})
+		if radix < 2 {
+			return fmt.Errorf("a k-nomial tree of radix %d, want 2 or more", radix)
+		}
+		return onlyOf(chunks, schedule.AllReduce, schedule.Broadcast, schedule.Reduce, schedule.Gather,
+			schedule.Scatter)(r)
+	}}
 }
 
-func knomialTree(r Request, radix int) (*schedule.Schedule, error) {
+func knomialTree(r Request, radix int) (*schedule.Builder, error) {
+	if radix < 2 {
+		return nil, fmt.Errorf("a k-nomial tree of radix %d, want 2 or more", radix)
+	}
 	err := r.only(schedule.AllReduce, schedule.Broadcast, schedule.Reduce, schedule.Gather, schedule.Scatter)
 	if err != nil {
 		return nil, err
@@ -127,5 +138,5 @@ func knomialTree(r Request, radix int) (*schedule.Schedule, error) {
 	case schedule.Scatter:
 		r.tree(radix, func(t, child, parent, first, n int) { b.Copy(rounds-1-t, parent, child, first, n) })
 	}
-	return b.Build()
+	return b, nil
 }

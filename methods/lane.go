@@ -73,7 +73,7 @@ func ringRow(name string, f ringForm) row {
 		schedule.AllReduce:     {chunks: f.perRank, program: along(Spec.laneAllReduce), traffic: f.thereAndBack},
 		schedule.ReduceScatter: {chunks: f.perRank, program: along(Spec.laneReduceScatter), traffic: f.there},
 		schedule.AllGather:     {chunks: f.perRank, program: along(Spec.laneAllGather), traffic: f.back},
-		schedule.AllToAll:      {chunks: f.perRank, program: along(Spec.laneAllToAll)},
+		schedule.AllToAll:      {chunks: f.perRank, program: along(Spec.laneAllToAll), traffic: f.onward},
 		schedule.Broadcast: {
 			chunks:  f.perPiece,
 			program: along(Spec.laneBroadcast),

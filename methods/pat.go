@@ -73,6 +73,12 @@ func PAT(most int) Generator {
 	return described{
 		func(r Request) (*schedule.Schedule, error) { return pat(r, most) },
 		func(r Request) (*schedule.Traffic, error) { return trafficOfPAT(r, most) },
+		func(r Request) error {
+			if _, err := patEdges(r, most); err != nil {
+				return err
+			}
+			return r.fits(r.Size)
+		},
 	}
 }
 

@@ -18,8 +18,8 @@ import "gogcl.dev/methods/schedule"
 //draw:recursive_doubling reduce 4
 var reduceRecipes = collectiveRecipes{
 	collective: schedule.Reduce,
-	toAll:      recipe{chunks: whole, program: inOneRound(Spec.allToRoot)},
-	direct:     recipe{chunks: perRank, program: Spec.ownersToRoot},
+	toAll:      recipe{chunks: whole, program: inOneRound(Spec.allToRoot), traffic: Spec.allToRootTraffic},
+	direct:     recipe{chunks: perRank, program: Spec.ownersToRoot, traffic: Spec.ownersToRootTraffic},
 	ring: func(f ringForm) recipe {
 		return built(f.perPiece, func(b *schedule.Builder, s Spec) {
 			for _, l := range f.lanes(s, s.Root) {
@@ -29,7 +29,7 @@ var reduceRecipes = collectiveRecipes{
 					}
 				}
 			}
-		}).pipelined(f.reach)
+		}).pipelined(f.reach).describes(f.unchain)
 	},
 	doubling: built(whole, func(b *schedule.Builder, s Spec) {
 		for t := s.treeRounds() - 1; t >= 0; t-- {
@@ -48,7 +48,7 @@ var reduceRecipes = collectiveRecipes{
 				b.Copy(i+last, last, s.Root, i, 1)
 			}
 		}
-	}).pipelined(wholeRing),
+	}).pipelined(wholeRing).describes(Spec.upChainTraffic),
 }
 
 // allToRoot is the reduce by broadcast: the root folds the Inputs in the order of the ranks.

@@ -25,7 +25,21 @@ func built(chunks func(s Spec) int, add func(b *schedule.Builder, s Spec)) recip
 			panic(err) // a fault of the generator, which the proof of every schedule would show
 		}
 		return out.Programs[rank]
+	}, traffic: func(s Spec, t *schedule.Traffic) {
+		b := schedule.NewBuilder(s.Collective, s.Size, s.Root, chunks(s))
+		add(b, s)
+		listed, err := b.Traffic()
+		if err != nil {
+			panic(err) // as above
+		}
+		t.Rounds = listed.Rounds
 	}}
+}
+
+// describes is the recipe with a shorter description of its messages than the list of all.
+func (w recipe) describes(traffic func(s Spec, t *schedule.Traffic)) recipe {
+	w.traffic = traffic
+	return w
 }
 
 // pipelined is the recipe with the chain that Pieces is for.

@@ -48,7 +48,7 @@ func (t *Tuning) Rule(q *Case) *Rule {
 }
 
 // broadcastGoesFirst reports whether MaxBroadcastBytes decides before Rules.
-func (t *Tuning) broadcastGoesFirst(q *Case) bool { return t.BroadcastFirst && t.broadcasts(q) }
+func (t *Tuning) broadcastGoesFirst(q *Case) bool { return t.BroadcastFirst && t.Broadcasts(q) }
 
 // obstacle is why a rule that fits does not decide.
 type obstacle uint8

@@ -28,7 +28,7 @@ var scatterRecipes = collectiveRecipes{
 					}
 				}
 			}
-		})
+		}).describes(f.deal)
 	},
 	doubling: built(perRank, func(b *schedule.Builder, s Spec) {
 		last := s.treeRounds() - 1

@@ -36,20 +36,32 @@ import "gogcl.dev/methods/schedule"
 //draw:direct all-reduce 3
 //shape:direct all-reduce 5
 var sendToAllRecipes = recipes{
-	schedule.AllReduce:     {chunks: whole, program: inOneRound(Spec.everythingToEveryone)},
-	schedule.ReduceScatter: {chunks: perRank, program: inOneRound(Spec.toOwners)},
-	schedule.AllGather:     {chunks: perRank, program: inOneRound(Spec.gatherParts)},
-	schedule.AllToAll:      {chunks: perRank, program: inOneRound(Spec.swapBlocks)},
-	schedule.Broadcast:     {chunks: whole, program: inOneRound(Spec.fromRoot)},
+	schedule.AllReduce:     {chunks: whole, program: inOneRound(Spec.everythingToEveryone), traffic: foldEverywhere},
+	schedule.ReduceScatter: {chunks: perRank, program: inOneRound(Spec.toOwners), traffic: foldEverywhere},
+	schedule.AllGather:     {chunks: perRank, program: inOneRound(Spec.gatherParts), traffic: copyEverywhere},
+	schedule.AllToAll:      {chunks: perRank, program: inOneRound(Spec.swapBlocks), traffic: copyEverywhere},
+	schedule.Broadcast:     {chunks: whole, program: inOneRound(Spec.fromRoot), traffic: Spec.fromRootTraffic},
 }
 
 // directRecipes are those of direct.
 var directRecipes = recipes{
-	schedule.AllReduce:     {chunks: perRank, program: Spec.reduceByOwners},
+	schedule.AllReduce: {
+		chunks: perRank, program: Spec.reduceByOwners,
+		traffic: func(s Spec, t *schedule.Traffic) {
+			foldEverywhere(s, t)
+			copyEverywhere(s, t)
+		},
+	},
 	schedule.ReduceScatter: sendToAllRecipes[schedule.ReduceScatter],
 	schedule.AllGather:     sendToAllRecipes[schedule.AllGather],
 	schedule.AllToAll:      sendToAllRecipes[schedule.AllToAll],
-	schedule.Broadcast:     {chunks: perRank, program: Spec.dealAndRegather},
+	schedule.Broadcast: {
+		chunks: perRank, program: Spec.dealAndRegather,
+		traffic: func(s Spec, t *schedule.Traffic) {
+			s.fromRootTraffic(t)
+			inRound(t, schedule.Flow{All: true, Without: s.Root + 1, Chunks: 1})
+		},
+	},
 }
 
 // inOneRound is a program of one round.

@@ -110,6 +110,19 @@ func (s sweep) sends(size int, do func(t, from, to, first, n int)) {
 	}
 }
 
+// splits reports whether fragments that a rank sends at once may begin at the end of the chunks and go on at their
+// start. Those go in two messages, which no Flow describes.
+func (s sweep) splits() bool {
+	for _, l := range s {
+		for _, round := range l.rounds {
+			if slices.ContainsFunc(round, func(e exchange) bool { return e.n > 1 }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // rounds is how many the reduce-scatter has.
 func (s sweep) rounds() int {
 	n := 0
@@ -133,17 +146,31 @@ func (g swept) Schedule(r Request) (*schedule.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.sweepAll(sweeps, b.Fold, b.Copy)
+	return b.Build()
+}
+
+// sweepAll tells of all messages of a request by sweeps.
+func (r *Request) sweepAll(sweeps []sweep, fold, copied func(t, from, to, first, n int)) {
 	for i, s := range sweeps {
 		rounds, begin, part := s.rounds(), 0, i*r.Size
 		if r.Collective.Contract().Combines {
 			begin = rounds
-			s.sends(r.Size, func(t, from, to, first, n int) { b.Fold(t, from, to, part+first, n) })
+			s.sends(r.Size, func(t, from, to, first, n int) { fold(t, from, to, part+first, n) })
 		}
 		if r.Collective != schedule.ReduceScatter {
-			s.sends(r.Size, func(t, from, to, first, n int) { b.Copy(begin+rounds-1-t, to, from, part+first, n) })
+			s.sends(r.Size, func(t, from, to, first, n int) { copied(begin+rounds-1-t, to, from, part+first, n) })
 		}
 	}
-	return b.Build()
+}
+
+// limits implements bounded.
+func (g swept) limits(r Request) error {
+	sweeps, err := g(r)
+	if err != nil {
+		return err
+	}
+	return r.fits(len(sweeps) * r.Size)
 }
 
 // Traffic implements TrafficGenerator.
@@ -154,6 +181,11 @@ func (g swept) Traffic(r Request) (*schedule.Traffic, error) {
 	}
 	out := &schedule.Traffic{Size: r.Size, Chunks: len(sweeps) * r.Size}
 	rounds := sweeps[0].rounds()
+	if slices.ContainsFunc(sweeps, sweep.splits) {
+		b := schedule.NewBuilder(r.Collective, r.Size, r.Root, len(sweeps)*r.Size)
+		r.sweepAll(sweeps, b.Fold, b.Copy)
+		return b.Traffic()
+	}
 	if r.Collective.Contract().Combines {
 		for t := range rounds {
 			out.Rounds = addAlike(out.Rounds, flowsOf(sweeps, r.Size, t, true))

@@ -128,13 +128,17 @@ func SwingTorus(concurrent bool, dims ...int) Generator {
 		}
 		return dims, nil
 	}
+	within := func(r Request) ([]int, error) {
+		dims, err := fit(r)
+		if err == nil && r.Size > maxSwingRanks {
+			err = fmt.Errorf("swing among %d ranks, want at most %d: %w", r.Size, maxSwingRanks,
+				errors.ErrUnsupported)
+		}
+		return dims, err
+	}
 	return described{
 		func(r Request) (*schedule.Schedule, error) {
-			dims, err := fit(r)
-			if err == nil && r.Size > maxSwingRanks {
-				err = fmt.Errorf("swing among %d ranks, want at most %d: %w", r.Size, maxSwingRanks,
-					errors.ErrUnsupported)
-			}
+			dims, err := within(r)
 			if err != nil {
 				return nil, err
 			}
@@ -146,6 +150,13 @@ func SwingTorus(concurrent bool, dims ...int) Generator {
 				return nil, err
 			}
 			return swingTraffic(dims, concurrent)
+		},
+		func(r Request) error {
+			dims, err := within(r)
+			if err == nil {
+				_, _, err = swing(dims, concurrent, maxSwingRanks)
+			}
+			return err
 		},
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// Traffic returns the messages of Build(s), described without steps, for up to 65,536 ranks. The ring methods describe
-// all-reduce, reduce-scatter, all-gather and broadcast; recursive_doubling also all-to-all. A method of a Generator
-// describes what its Traffic does, if it is a [TrafficGenerator]: of Gallery all but the trees are. Nothing is proved
-// for it. Errors: those of Build, and errors.ErrUnsupported for any other method or collective and for RankOrder.
+// Traffic returns the messages of Build(s), described without steps, for up to 65,536 ranks. The constants describe
+// every collective but Barrier. A method of a Generator describes what its Traffic does, if it is a [TrafficGenerator],
+// as all of Gallery are. Nothing is proved for it. Errors: those of Build, and errors.ErrUnsupported for a barrier, for
+// a Generator that describes nothing, and for what that does not do.
 func (s Spec) Traffic() (*schedule.Traffic, error) {
 	if err := s.checkForm(); err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (s Spec) Traffic() (*schedule.Traffic, error) {
 	switch {
 	case w.described != nil && s.Size > 1:
 		return w.described(s)
-	case w.described == nil && w.traffic == nil || s.inOrder():
+	case w.described == nil && w.traffic == nil || s.Collective == schedule.Barrier:
 		return nil, s.undescribed()
 	}
 	t := &schedule.Traffic{Size: s.Size, Chunks: 1}
@@ -32,6 +32,36 @@ func (s Spec) Traffic() (*schedule.Traffic, error) {
 	t.Chunks = w.chunks(s)
 	w.traffic(s, t)
 	return t, nil
+}
+
+// Makes says without making a schedule whether Build makes one: nil, or the error of Build. It knows the constants and
+// Gallery. Of another Generator it is errors.ErrUnsupported.
+func (s Spec) Makes() error {
+	if err := s.checkForm(); err != nil {
+		return err
+	}
+	own := s.Method.Prover()
+	if own == nil || s.Size == 1 {
+		return nil
+	}
+	if s.Collective == schedule.Barrier {
+		return s.undescribed()
+	}
+	g, ok := own.generator.(bounded)
+	if !ok {
+		return fmt.Errorf("methods: %s: whether it makes a schedule shows when it does: %w", own.name,
+			errors.ErrUnsupported)
+	}
+	if err := g.limits(Request{Spec: s}); err != nil {
+		return fmt.Errorf("methods: %s: %s: %w", own.name, wanted(s.Collective, s.Size, s.Root), err)
+	}
+	return nil
+}
+
+// bounded is a Generator of Gallery.
+type bounded interface {
+	// limits is the error of Schedule, without making one.
+	limits(r Request) error
 }
 
 // undescribed is the error of a method that does not describe the messages of a collective.
@@ -115,6 +145,163 @@ func (f ringForm) chain(s Spec, t *schedule.Traffic) {
 		}
 		t.Rounds = append(t.Rounds, alike)
 	}
+}
+
+// unchain adds the rounds of a reduce: those of a broadcast back, from the last place on to the root, which is the last
+// place of an order here. Piece i goes from the place d before it in round reach-d+i.
+func (f ringForm) unchain(s Spec, t *schedule.Traffic) {
+	lanes, m, reach := f.towards(s, t), s.pieces(), f.reach(s.Size)
+	for round := range reach - 1 + m {
+		alike := schedule.Alike{Times: 1}
+		for i, l := range lanes {
+			near, far := max(1, reach-round), min(l.reach, reach-round+m-1)
+			alike.Flows = appendBefore(alike.Flows, i, s.Size, near, far, true)
+		}
+		t.Rounds = append(t.Rounds, alike)
+	}
+}
+
+// collect adds the rounds of a gather: in round r all send a chunk whose own has r more places to go than the lane has.
+func (f ringForm) collect(s Spec, t *schedule.Traffic) {
+	lanes := f.towards(s, t)
+	for round := range f.reach(s.Size) {
+		alike := schedule.Alike{Times: 1}
+		for i, l := range lanes {
+			alike.Flows = appendBefore(alike.Flows, i, s.Size, 1, l.reach-round, false)
+		}
+		t.Rounds = append(t.Rounds, alike)
+	}
+}
+
+// towards gives a traffic the orders of the lanes, the root last.
+func (f ringForm) towards(s Spec, t *schedule.Traffic) []lane {
+	lanes := f.lanes(s, s.Root)
+	for _, l := range lanes {
+		t.Orders = append(t.Orders, slices.Concat(l.order[l.at+1:], l.order[:l.at+1]))
+	}
+	return lanes
+}
+
+// appendBefore appends the flow from the places near to far before the last one of order i, each to the next.
+func appendBefore(flows []schedule.Flow, i, size, near, far int, fold bool) []schedule.Flow {
+	if near > far {
+		return flows
+	}
+	return append(flows, schedule.Flow{Order: i + 1, First: size - 1 - far, Count: far - near + 1, Move: 1, Chunks: 1,
+		Fold: fold})
+}
+
+// deal adds the rounds of a scatter: in round r the root and the r places behind it send a chunk on.
+func (f ringForm) deal(s Spec, t *schedule.Traffic) {
+	lanes := f.lanes(s, s.Root)
+	for _, l := range lanes {
+		t.Orders = append(t.Orders, slices.Concat(l.order[l.at:], l.order[:l.at]))
+	}
+	for round := range f.reach(s.Size) {
+		alike := schedule.Alike{Times: 1}
+		for i, l := range lanes {
+			if round < l.reach {
+				alike.Flows = append(alike.Flows, schedule.Flow{Order: i + 1, Count: round + 1, Move: 1, Chunks: 1})
+			}
+		}
+		t.Rounds = append(t.Rounds, alike)
+	}
+}
+
+// onward adds the rounds of an all-to-all: each place sends on all that has not arrived, block by block.
+func (f ringForm) onward(s Spec, t *schedule.Traffic) {
+	lanes := f.lanes(s, 0)
+	for _, l := range lanes {
+		t.Orders = append(t.Orders, l.order)
+	}
+	for round := range f.reach(s.Size) {
+		alike := schedule.Alike{Times: 1}
+		for i, l := range lanes {
+			if round < l.reach {
+				alike.Flows = append(alike.Flows, schedule.Flow{Order: i + 1, Move: 1, Chunks: 1,
+					Messages: l.reach - round})
+			}
+		}
+		t.Rounds = append(t.Rounds, alike)
+	}
+}
+
+// chainTraffic adds the rounds of an all-reduce, or a reduce-scatter, of m pieces in the order of the ranks. In round
+// t rank t-i sends piece i up, and rank i+2k-2-t sends its result down: in a reduce-scatter only as far as rank i. Of
+// its two messages a rank sends that down first.
+func (s Spec) chainTraffic(t *schedule.Traffic, m int, all bool) {
+	k := s.Size
+	rounds := 2*k - 2
+	if all {
+		rounds = m + 2*k - 3
+	}
+	for round := range rounds {
+		alike := schedule.Alike{Times: 1}
+		lowest, highest := max(0, round-2*k+3), min(m-1, round-k+1) // pieces on their way down
+		if lowest <= highest && (all || round < 2*k-2) {
+			first, last := lowest+2*k-2-round, highest+2*k-2-round
+			alike.Flows = append(alike.Flows, schedule.Flow{First: first, Count: last - first + 1, Move: -1, Chunks: 1})
+		}
+		if first, last := max(round-m+1, 0), min(round, k-2); first <= last {
+			alike.Flows = append(alike.Flows, schedule.Flow{First: first, Count: last - first + 1, Move: 1, Chunks: 1,
+				Fold: true})
+		}
+		t.Rounds = append(t.Rounds, alike)
+	}
+}
+
+// upChainTraffic adds the rounds of a reduce in the order of the ranks.
+func (s Spec) upChainTraffic(t *schedule.Traffic) {
+	last, m := s.Size-1, s.pieces()
+	rounds := last - 1 + m
+	if s.Root != last {
+		rounds++
+	}
+	for round := range rounds {
+		alike := schedule.Alike{Times: 1}
+		if first, end := max(round-m+1, 0), min(round, last-1); first <= end {
+			alike.Flows = append(alike.Flows, schedule.Flow{First: first, Count: end - first + 1, Move: 1, Chunks: 1,
+				Fold: true})
+		}
+		if s.Root != last && round >= last {
+			alike.Listed = append(alike.Listed, schedule.Message{From: last, To: s.Root, Chunks: 1})
+		}
+		t.Rounds = append(t.Rounds, alike)
+	}
+}
+
+// inRound adds a round of one flow.
+func inRound(t *schedule.Traffic, f schedule.Flow) {
+	t.Rounds = append(t.Rounds, schedule.Alike{Times: 1, Flows: []schedule.Flow{f}})
+}
+
+// foldEverywhere and copyEverywhere add a round in which everyone sends a chunk to everyone.
+func foldEverywhere(_ Spec, t *schedule.Traffic) {
+	inRound(t, schedule.Flow{All: true, Chunks: 1, Fold: true})
+}
+
+func copyEverywhere(_ Spec, t *schedule.Traffic) { inRound(t, schedule.Flow{All: true, Chunks: 1}) }
+
+func (s Spec) fromRootTraffic(t *schedule.Traffic) {
+	inRound(t, schedule.Flow{First: s.Root, Count: 1, All: true, Chunks: 1})
+}
+
+func (s Spec) allToRootTraffic(t *schedule.Traffic) { s.toRoot(t, true) }
+
+func (s Spec) ownersToRootTraffic(t *schedule.Traffic) {
+	foldEverywhere(s, t)
+	s.toRoot(t, false)
+}
+
+// toRoot adds a round in which everyone else sends a chunk to the root.
+func (s Spec) toRoot(t *schedule.Traffic, fold bool) {
+	alike := schedule.Alike{Times: 1}
+	for rank := range s.Size {
+		if rank != s.Root {
+			alike.Listed = append(alike.Listed, schedule.Message{From: rank, To: s.Root, Chunks: 1, Fold: fold})
+		}
+	}
+	t.Rounds = append(t.Rounds, alike)
 }
 
 // traffic adds the rounds of recursive_doubling. In round r among the active ranks all of them exchange with the

@@ -22,7 +22,7 @@ func (t Tuning) WhyByLinks(q *Case) string {
 		q = &Case{}
 	}
 	product := fmt.Sprintf("group size x bytes, %d x %d, is", q.Ranks, q.Bytes)
-	if t.broadcasts(q) {
+	if t.Broadcasts(q) {
 		return fmt.Sprintf("%s at or below %d", product, t.MaxBroadcastBytes)
 	}
 	line := "no line of the table of links fits"

@@ -5,6 +5,7 @@
 //	gclsched draw -svg ring.svg -method clockwise_ring -n 8      the same as a picture
 //	gclsched price -bytes 4K,64M -network open-ladder:8 FILE     what it costs
 //	gclsched price -method all -n 8 -overhead 300ns              which method is best
+//	gclsched auto -network torus:8x8x8                           what auto takes on a network
 //	gclsched bench -bytes 64K,1M FILE                            how long it takes, beside what auto takes
 //	gclsched convert -o ring.xml ring.txt                        text to XML and back
 //
@@ -21,6 +22,7 @@
 //	check     the proof's report: rounds, messages, chunks sent, waste   -strict
 //	draw      the shape, or the table that says everything               -picture, -svg
 //	price     a line for each size: rounds, bytes sent, time, bound      -bytes, -overhead, -csv
+//	auto      a line for each network, collective and size               -network, -bytes, -overhead, -csv
 //	bench     a line for each size: time of a call, and of one by auto   -bytes, -time
 //	convert   the schedule as text or XML                                -o, -to
 //
@@ -39,6 +41,11 @@
 // With -method all price has a line for each method at each size, with how many times as long as the best it takes. A
 // pipeline has the price of the best of 1, 2, 4, ... and 64 pieces. Methods that do not do the collective among so many
 // ranks are named below, with the reason. -csv has no line of these.
+//
+// auto takes no schedule. It prints which method gcl's auto takes by price where a program gives gcl.WithNetwork, with
+// its time, and the best of all methods, each priced to the end, with the ratio of the times: docs/design/auto.md has
+// the table. A pipeline has the number of its pieces behind a slash. Ring orders are those of gcl: on machines those of
+// their topology, on other networks the replicas in turn.
 //
 // A schedule that moves data for nothing is right: check reports that as waste, and with -strict refuses it.
 //

@@ -23,6 +23,8 @@ type verb struct {
 	// flags declares the flags of the command's own and returns what it does with them, and with where the schedule
 	// comes from.
 	flags func(f *flag.FlagSet, from *source) work
+
+	alone bool // there is no schedule to come from anywhere
 }
 
 // work is what a command does: check looks at its flags, before anything is read, and do carries it out.
@@ -32,11 +34,13 @@ type work struct {
 }
 
 var verbs = []verb{
-	{"check", "Proves a schedule, or says what is wrong with it.", checkVerb},
-	{"draw", "Draws a schedule.", drawVerb},
-	{"price", "Says what a schedule costs on a network.", priceVerb},
-	{"bench", "Runs a schedule among goroutines, beside what auto takes.", benchVerb},
-	{"convert", "Writes a schedule as text or as XML of msccl-tools.", convertVerb},
+	{name: "check", does: "Proves a schedule, or says what is wrong with it.", flags: checkVerb},
+	{name: "draw", does: "Draws a schedule.", flags: drawVerb},
+	{name: "price", does: "Says what a schedule costs on a network.", flags: priceVerb},
+	{name: "auto", does: "Says which methods auto takes on a network, and which are best.", flags: autoVerb,
+		alone: true},
+	{name: "bench", does: "Runs a schedule among goroutines, beside what auto takes.", flags: benchVerb},
+	{name: "convert", does: "Writes a schedule as text or as XML of msccl-tools.", flags: convertVerb},
 }
 
 // mistake is an error of the command line.
@@ -49,15 +53,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	flags := flag.NewFlagSet(program+" "+v.name, flag.ContinueOnError)
-	from := newSource(flags)
+	arguments, does := "[flags] [FILE]", v.does+" A FILE is the text that String of a schedule draws, or XML of "+
+		"msccl-tools; -method makes one."
+	var from *source
+	if v.alone {
+		arguments, does = "[flags]", v.does
+	} else {
+		from = newSource(flags)
+	}
 	w := v.flags(flags, from)
-	err := command.ParseArguments(flags, rest, stdout, "[flags] [FILE]", v.does+" A FILE is the text that String of a "+
-		"schedule draws, or XML of msccl-tools; -method makes one.")
+	err := command.ParseArguments(flags, rest, stdout, arguments, does)
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case !v.alone:
 		err = from.check(v.name)
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err == nil {
 		err = w.check()
@@ -68,7 +82,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// A proof may take long and looks at no context. The end of the program is the end of it.
 	done := make(chan error, 1)
 	go func() {
-		err := from.connect()
+		var err error
+		if from != nil {
+			err = from.connect()
+		}
 		if err == nil {
 			err = w.do(ctx, stdout)
 		}

@@ -261,9 +261,9 @@ func TestErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", 2, "no command, want check|draw|price|bench|convert" + lists},
-		{"xyzzy", 2, `unknown command "xyzzy", want check|draw|price|bench|convert` + lists},
-		{"prise", 2, `unknown command "prise" (did you mean price?), want check|draw|price|bench|convert` + lists},
+		{"", 2, "no command, want check|draw|price|auto|bench|convert" + lists},
+		{"xyzzy", 2, `unknown command "xyzzy", want check|draw|price|auto|bench|convert` + lists},
+		{"prise", 2, `unknown command "prise" (did you mean price?), want check|draw|price|auto|bench|convert` + lists},
 		{"-x", 2, "flag provided but not defined: -x" + lists},
 		{"check", 2, "no schedule, want FILE or -method NAME" + lists},
 		{"check -x", 2, "flag provided but not defined: -x" + lists},
@@ -381,7 +381,7 @@ func TestEmptyFile(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][]string{
-		"-h":         {"usage: gclsched check|draw|price|bench|convert [flags] [FILE]\n", "price    Says what"},
+		"-h":         {"usage: gclsched check|draw|price|auto|bench|convert [flags] [FILE]\n", "price    Says what"},
 		"check -h":   {"usage: gclsched check [flags] [FILE]\n", "-method name"},
 		"draw -h":    {"usage: gclsched draw [flags] [FILE]\n", "-svg file"},
 		"price -h":   {"usage: gclsched price [flags] [FILE]\n", "-bytes sizes"},

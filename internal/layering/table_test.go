@@ -91,6 +91,7 @@ func table() []row {
 				"transport/inproc"},
 		},
 		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
+		{pkg: "internal/cheapest", imports: []string{"methods", "methods/cost", "methods/schedule"}, pure: true},
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
 		{
 			pkg: "transport/inproc",
@@ -139,8 +140,10 @@ func table() []row {
 		{pkg: "gcl/internal/pack", imports: []string{"chunks", "internal/kernel", "internal/recent", "gcl/internal/memory",
 			"gcl/internal/wire"}},
 		{
-			pkg:     "gcl/internal/route",
-			imports: []string{"methods", "methods/schedule", "tensor", "internal/kernel", "internal/enum"}, pure: true,
+			pkg: "gcl/internal/route",
+			imports: []string{"methods", "methods/schedule", "tensor", "internal/cheapest", "internal/kernel",
+				"internal/enum"},
+			pure: true,
 		},
 		{
 			pkg: "gcl/internal/flight",
@@ -176,7 +179,7 @@ func table() []row {
 			imports: []string{"gcl/internal/carry/rounds", "gcl/internal/carry/job", "gcl/internal/carry/onepass",
 				"gcl/internal/carry/phases", "gcl/internal/route", "gcl/internal/flight", "gcl/internal/pack",
 				"gcl/internal/memory", "gcl/internal/wire", "methods", "methods/schedule", "topology", "chunks", "tensor",
-				"transport", "internal/kernel", "internal/recent"},
+				"transport", "internal/cheapest", "internal/kernel", "internal/recent"},
 		},
 		{
 			pkg: "gcl/internal/price",
@@ -189,8 +192,8 @@ func table() []row {
 			imports: []string{"gcl/internal/carry", "gcl/internal/carry/job", "gcl/internal/carry/phases",
 				"gcl/internal/carry/rounds", "gcl/internal/flight", "gcl/internal/lane", "gcl/internal/launch",
 				"gcl/internal/memory", "gcl/internal/pack", "gcl/internal/price", "gcl/internal/route", "gcl/internal/wire", "commgroup",
-				"topology", "methods", "methods/schedule", "chunks", "tensor", "transport", "transport/inproc",
-				"transport/tcp", "transport/mpi", "internal/kernel",
+				"topology", "methods", "methods/cost", "methods/schedule", "chunks", "tensor", "transport",
+				"transport/inproc", "transport/tcp", "transport/mpi", "internal/cheapest", "internal/kernel",
 				"internal/closest", "internal/enum", "internal/recent", "internal/strictjson", "internal/ticks",
 				"internal/watch"},
 			modules: []string{xsync, xsys},

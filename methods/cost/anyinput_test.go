@@ -32,6 +32,7 @@ func TestAnyInput(t *testing.T) {
 		Values: []any{whole, s, []int{0, 1, 2}, []int{3, 2, 1}, int64(1000), graph, cost.Model{Network: graph}, fast,
 			"torus:3x2", "fattree:3x2:1e9,1us", "clique:2+1",
 			cost.Level{Children: 2, Link: fast}, &schedule.Traffic{Size: 3, Chunks: 3,
-				Rounds: []schedule.Alike{{Times: 2, Flows: []schedule.Flow{{Move: 1, Chunks: 1}}}}}},
+				Rounds: []schedule.Alike{{Times: 2, Flows: []schedule.Flow{{Move: 1, Chunks: 1}}},
+					{Times: 1, Flows: []schedule.Flow{{All: true, Without: 2, Chunks: 1}}}}}},
 	})
 }

@@ -152,8 +152,22 @@ func lengthOf(s *schedule.Schedule, span schedule.Span, bytes int64) int64 {
 	return sum
 }
 
-// check refuses what no schedule of so many ranks can be priced with.
-func (m Model) check(ranks int, members []int, bytes int64) error {
+// Check refuses a model that nothing can be priced with: no network, one of too many replicas or links, an overhead or
+// a speed that is negative or not finite, a link that cannot be. It looks at every link, and at no way.
+func (m Model) Check() error {
+	if err := m.checkNumbers(); err != nil {
+		return err
+	}
+	for number := range m.Network.Links() {
+		if err := m.Network.Link(number).check(); err != nil {
+			return fmt.Errorf("cost: link %d: %w", number, err)
+		}
+	}
+	return nil
+}
+
+// checkNumbers is Check without the links.
+func (m Model) checkNumbers() error {
 	if err := checkNetwork(m.Network); err != nil {
 		return err
 	}
@@ -162,6 +176,16 @@ func (m Model) check(ranks int, members []int, bytes int64) error {
 		return fmt.Errorf("cost: an overhead of %v, want 0 or more", m.Overhead)
 	case !(f >= 0) || math.IsInf(f, 1):
 		return fmt.Errorf("cost: %v bytes folded per second, want a finite number above 0, or 0 for no time", f)
+	}
+	return nil
+}
+
+// check refuses what no schedule of so many ranks can be priced with.
+func (m Model) check(ranks int, members []int, bytes int64) error {
+	if err := m.checkNumbers(); err != nil {
+		return err
+	}
+	switch {
 	case len(members) != ranks:
 		return fmt.Errorf("cost: %d members for a schedule of %d ranks", len(members), ranks)
 	case bytes < 0:

@@ -13,6 +13,7 @@ type graph struct {
 	replicas int // the first nodes; the others are switches
 	links    []Link
 	edges    [][]edge // by node: where its links lead, ascending
+	begins   []int32  // by link: the node that it leads from
 	lines    []line   // of a Graph
 	trees    []atomic.Pointer[tree]
 }
@@ -20,15 +21,14 @@ type graph struct {
 // edge is a link as seen from its beginning.
 type edge struct{ to, link int32 }
 
-// tree holds the shortest ways from a node: for each node the one before it and the link between them, -1 where no way
-// leads.
+// tree holds the shortest ways from a node: for each node the link by which they come there, -1 where no way leads.
 type tree struct {
-	root   int
-	before []edge
+	root int
+	by   []int32
 }
 
 // treeNodes bounds the nodes of the trees that a graph remembers: 64 MiB.
-const treeNodes = 1 << 23
+const treeNodes = 1 << 24
 
 // newGraph makes a graph without links of so many replicas and switches.
 func newGraph(replicas, switches int) *graph {
@@ -44,6 +44,7 @@ func newGraph(replicas, switches int) *graph {
 func (g *graph) add(from, to int, l Link) {
 	g.edges[from] = append(g.edges[from], edge{int32(to), int32(len(g.links))})
 	g.links = append(g.links, l)
+	g.begins = append(g.begins, int32(from))
 }
 
 // sorted brings the links of each node in order.
@@ -90,11 +91,11 @@ func (g *graph) Route(links []int, from, to int) ([]int, error) {
 		return append(links, int(g.edges[from][i].link)), nil
 	}
 	t, first := g.tree(from), len(links)
-	for at := to; at != from; at = int(t.before[at].to) {
-		if t.before[at].to < 0 {
+	for at := to; at != from; at = int(g.begins[t.by[at]]) {
+		if t.by[at] < 0 {
 			return links[:first], fmt.Errorf("cost: no way leads from replica %d to replica %d", from, to)
 		}
-		links = append(links, int(t.before[at].link))
+		links = append(links, int(t.by[at]))
 	}
 	slices.Reverse(links[first:])
 	return links, nil
@@ -106,23 +107,33 @@ func (g *graph) tree(root int) *tree {
 	if t := kept.Load(); t != nil && t.root == root {
 		return t
 	}
-	t := &tree{root, make([]edge, len(g.edges))}
-	for i := range t.before {
-		t.before[i] = edge{-1, -1}
+	t := &tree{root, make([]int32, len(g.edges))}
+	before := make([]edge, len(g.edges))
+	g.search(root, before, nil)
+	for node, b := range before {
+		t.by[node] = b.link
 	}
-	queue := []int32{int32(root)}
-	for len(queue) > 0 {
-		a := queue[0]
-		queue = queue[1:]
+	kept.Store(t)
+	return t
+}
+
+// search finds the shortest ways from a node: before has for each node the one before it and the link between them, -1
+// where no way leads. It returns the nodes in the order in which they are found, in memory of queue.
+func (g *graph) search(root int, before []edge, queue []int32) []int32 {
+	for i := range before {
+		before[i] = edge{-1, -1}
+	}
+	queue = append(queue[:0], int32(root))
+	for i := 0; i < len(queue); i++ {
+		a := queue[i]
 		for _, e := range g.edges[a] {
-			if t.before[e.to].to < 0 && int(e.to) != root {
-				t.before[e.to] = edge{a, e.link}
+			if before[e.to].to < 0 && int(e.to) != root {
+				before[e.to] = edge{a, e.link}
 				queue = append(queue, e.to)
 			}
 		}
 	}
-	kept.Store(t)
-	return t
+	return queue
 }
 
 // checkEnds refuses the ends of a message that a network of so many replicas does not have, and a message from a

@@ -67,16 +67,10 @@ func (r *round) send(from, to, a, b int, bytes float64) error {
 	}
 	latency := 0.0
 	r.way = r.way[:0]
+	if err := r.checkWay(r.links, a, b); err != nil {
+		return err
+	}
 	for _, number := range r.links {
-		if number < 0 || number >= len(r.places) {
-			return fmt.Errorf("cost: from replica %d to replica %d: the route takes link %d of %d", a, b, number,
-				len(r.places))
-		}
-		if r.places[number] == 0 {
-			if err := r.add(number); err != nil {
-				return fmt.Errorf("cost: from replica %d to replica %d: link %d: %w", a, b, number, err)
-			}
-		}
 		at := int(r.places[number]) - 1
 		c := r.current(at)
 		if c.bundle != nil {
@@ -164,11 +158,32 @@ func (r *round) seconds() float64 {
 	}
 	processor := 0.0
 	for _, w := range r.processors {
-		busy := float64(w.messages) * r.model.Overhead.Seconds()
-		if r.model.FoldBytesPerSecond > 0 {
-			busy += w.folded / r.model.FoldBytesPerSecond
-		}
-		processor = max(processor, busy)
+		processor = max(processor, r.model.busy(w))
 	}
 	return longest + processor
+}
+
+// busy is how long a processor works, in seconds.
+func (m *Model) busy(w work) float64 {
+	busy := float64(float64(w.messages) * m.Overhead.Seconds()) // rounded, alike on all processors
+	if m.FoldBytesPerSecond > 0 {
+		busy += w.folded / m.FoldBytesPerSecond
+	}
+	return busy
+}
+
+// checkWay refuses a way over links that the network does not have, or that cannot be.
+func (r *round) checkWay(links []int, a, b int) error {
+	for _, number := range links {
+		if number < 0 || number >= len(r.places) {
+			return fmt.Errorf("cost: from replica %d to replica %d: the route takes link %d of %d", a, b, number,
+				len(r.places))
+		}
+		if r.places[number] == 0 {
+			if err := r.add(number); err != nil {
+				return fmt.Errorf("cost: from replica %d to replica %d: link %d: %w", a, b, number, err)
+			}
+		}
+	}
+	return nil
 }

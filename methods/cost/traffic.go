@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"gogcl.dev/methods/schedule"
 )
@@ -16,56 +17,143 @@ import (
 // order, up to 1<<53 bytes on a cable or at a processor in a round. Errors: those of Price, of
 // [schedule.Traffic.Check] and of [schedule.Traffic.Messages].
 func (m Model) PriceTraffic(t *schedule.Traffic, members []int, bytes int64) (Estimate, error) {
+	e, _, err := m.PriceWithin(t, members, bytes, math.MaxInt64)
+	return e, err
+}
+
+// PriceWithin is PriceTraffic for who compares: it ends early, with false and no estimate, where the time is sure to be
+// above a limit.
+func (m Model) PriceWithin(t *schedule.Traffic, members []int, bytes int64, limit time.Duration) (Estimate, bool,
+	error) {
 	if err := t.Check(); err != nil {
-		return Estimate{}, fmt.Errorf("cost: %w", err)
+		return Estimate{}, false, fmt.Errorf("cost: %w", err)
 	}
 	if err := m.check(t.Size, members, bytes); err != nil {
-		return Estimate{}, err
+		return Estimate{}, false, err
 	}
-	network := newRound(m, t.Size)
+	most := math.Inf(1)
+	if limit < math.MaxInt64 {
+		most = float64(limit.Seconds()) + 1e-9 // times are rounded to nanoseconds
+	}
+	if limit < m.least(t, bytes) {
+		return Estimate{}, false, nil
+	}
+	p := trafficPrice{model: m, t: t, members: members, bytes: bytes, network: newRound(m, t.Size),
+		symmetry: newAxes(m, members), sent: make([]int64, t.Size)}
 	var e Estimate
-	symmetry := newAxes(m, members)
-	var messages []schedule.Message
-	sent := make([]int64, t.Size) // chunks
-	most := int64(0)              // chunks that all ranks send in rounds of which only a part is looked at
 	seconds := 0.0
 	for i, alike := range t.Rounds {
-		var err error
-		along := symmetry.flows(alike.Flows)
-		if along == nil {
-			messages, err = t.Messages(messages[:0], i)
-		} else {
-			part := schedule.Traffic{Size: t.Size, Chunks: t.Chunks, Rounds: []schedule.Alike{{Flows: along}}}
-			messages, err = part.Messages(messages[:0], 0)
+		one, within, err := p.round(i, most-seconds)
+		if err != nil || !within {
+			return Estimate{}, false, err
 		}
-		if err != nil {
-			return Estimate{}, fmt.Errorf("cost: %w", err)
-		}
-		network.next()
-		for _, msg := range messages {
-			length := fraction(bytes, msg.Chunks, t.Chunks)
-			if err := network.send(msg.From, msg.To, members[msg.From], members[msg.To], length); err != nil {
-				return Estimate{}, err
-			}
-			if msg.Fold {
-				network.fold(msg.To, length)
-			}
-			if along == nil {
-				sent[msg.From] = saturated(sent[msg.From], int64(msg.Chunks)*int64(alike.Times))
-			}
-		}
-		for _, f := range along {
-			most = saturated(most, int64(f.Chunks)*int64(alike.Times))
-		}
-		one := network.seconds()
 		for range alike.Times { // one by one, to round as Price does
 			seconds += one
 		}
+		if seconds > most {
+			return Estimate{}, false, nil
+		}
 		e.Rounds += alike.Times
 	}
-	e.SentBytes = sentBytes(bytes, saturated(most, slices.Max(sent)), t.Chunks)
+	e.SentBytes = sentBytes(bytes, saturated(p.most, slices.Max(p.sent)), t.Chunks)
 	e.Time = duration(seconds)
-	return e, nil
+	return e, e.Time <= limit, nil
+}
+
+// trafficPrice prices one round of a traffic after the other.
+type trafficPrice struct {
+	model    Model
+	t        *schedule.Traffic
+	members  []int
+	bytes    int64
+	network  *round
+	symmetry axes
+	messages []schedule.Message
+	sent     []int64 // chunks, by rank
+	most     int64   // chunks that all ranks send in rounds of which only a part is looked at
+	everyone *everyone
+}
+
+// round is how long one of Rounds[i] takes, or false if it is longer than a limit.
+func (p *trafficPrice) round(i int, limit float64) (float64, bool, error) {
+	t, alike := p.t, p.t.Rounds[i]
+	if len(alike.Flows) == 1 && len(alike.Listed) == 0 && alike.Flows[0].All {
+		if seconds, done, err := p.toAll(alike, limit); done || err != nil {
+			return seconds, seconds <= limit, err
+		}
+	}
+	var along []schedule.Flow
+	if len(alike.Listed) == 0 {
+		along = p.symmetry.flows(alike.Flows)
+	}
+	var err error
+	if along == nil {
+		p.messages, err = t.Messages(p.messages[:0], i)
+	} else {
+		part := schedule.Traffic{Size: t.Size, Chunks: t.Chunks, Rounds: []schedule.Alike{{Flows: along}}}
+		p.messages, err = part.Messages(p.messages[:0], 0)
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("cost: %w", err)
+	}
+	p.network.next()
+	for j, msg := range p.messages {
+		length := fraction(p.bytes, msg.Chunks, t.Chunks)
+		if err := p.network.send(msg.From, msg.To, p.members[msg.From], p.members[msg.To], length); err != nil {
+			return 0, false, err
+		}
+		if msg.Fold {
+			p.network.fold(msg.To, length)
+		}
+		if along == nil {
+			p.sent[msg.From] = saturated(p.sent[msg.From], int64(msg.Chunks)*int64(alike.Times))
+		}
+		if j%lookEvery == lookEvery-1 && p.network.seconds() > limit {
+			return 0, false, nil
+		}
+	}
+	for _, f := range along {
+		p.most = saturated(p.most, int64(f.Chunks)*int64(alike.Times)*int64(max(f.Messages, 1)))
+	}
+	seconds := p.network.seconds()
+	return seconds, seconds <= limit, nil
+}
+
+// lookEvery is after how many messages of a round a price looks whether the limit is passed, which takes as long as
+// some of them.
+const lookEvery = 1 << 13
+
+// least is a time that no price of the traffic is below: of each round that of its longest message on the fastest link
+// there is, and what its sender's processor has to do for it.
+func (m Model) least(t *schedule.Traffic, bytes int64) time.Duration {
+	fastest, latency := 0.0, math.Inf(1)
+	for number := range m.Network.Links() {
+		l := m.Network.Link(number)
+		if l.check() != nil {
+			return 0 // which the price finds
+		}
+		fastest, latency = max(fastest, l.BytesPerSecond*float64(max(l.Cables, 1))), min(latency, l.Latency.Seconds())
+	}
+	seconds := 0.0
+	for _, alike := range t.Rounds {
+		longest := 0.0
+		add := func(chunks, messages, others int) { // on one way, and in all
+			longest = max(longest, latency+fraction(bytes, chunks, t.Chunks)*float64(messages)/fastest+
+				float64(float64(messages*others)*m.Overhead.Seconds()))
+		}
+		for _, f := range alike.Flows {
+			others := 1
+			if f.All {
+				others = max(t.Size-2, 1)
+			}
+			add(f.Chunks, max(f.Messages, 1), others)
+		}
+		for _, msg := range alike.Listed {
+			add(msg.Chunks, 1, 1)
+		}
+		seconds += float64(longest * float64(alike.Times))
+	}
+	return duration(seconds * (1 - 1e-9))
 }
 
 // fraction is bytes*n/k. n is at most k.

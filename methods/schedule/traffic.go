@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -24,10 +25,11 @@ type Traffic struct {
 	Rounds []Alike
 }
 
-// Alike is rounds with the same messages, one after the other.
+// Alike is rounds with the same messages, one after the other: those of the flows, and then those that are listed.
 type Alike struct {
-	Times int // rounds; at least 1
-	Flows []Flow
+	Times  int // rounds; at least 1
+	Flows  []Flow
+	Listed []Message
 }
 
 // Flow is messages of one pattern: from each of some places, one of so many chunks to the place that differs in one
@@ -37,6 +39,7 @@ type Alike struct {
 //	the partner at distance 4, as of 0 and 4, 5 and 1   {Stride: 4, Radix: 2, Move: 1}
 //	the next along the second side of 8 by 8 ranks      {Stride: 8, Radix: 8, Move: 1}
 //	even ranks 3 up, odd ones 3 down                    {Move: 3, Alternate: true}
+//	everyone to everyone else                           {All: true}
 type Flow struct {
 	Order int // places are ranks (0), or place p is rank Orders[Order-1][p]
 
@@ -48,8 +51,14 @@ type Flow struct {
 	Move          int  // by how much it differs, up or down
 	Alternate     bool // odd digits move the other way
 
-	Chunks int  // of each message
-	Fold   bool // the receivers combine what arrives with what they have
+	// All has each of the places send to every other place, the next one first, and not to one. There is no digit then.
+	// Without is a place that is sent nothing, by its number from 1 on. 0: there is none.
+	All     bool
+	Without int
+
+	Chunks   int  // of each message
+	Messages int  // from each of the places to one receiver, one like the other; 0 means 1
+	Fold     bool // the receivers combine what arrives with what they have
 }
 
 // Message is one message of a Traffic, between two ranks.
@@ -64,11 +73,13 @@ const (
 	maxTrafficRanks  = 1 << 24
 	maxTrafficChunks = 1 << 32
 	maxAlike         = 1 << 24
+	maxMessages      = 1 << 26 // messages that a round is listed as
 )
 
 // Check refuses what is no traffic: fewer than 1 rank or chunk, or more than 1<<24 and 1<<32; orders that are no
 // permutations; rounds less than once or more than 1<<24 times; a flow of an order, a place, a digit or a number of
-// chunks that cannot be. Whether each place has another to send to is for [Traffic.Messages] to say.
+// chunks or messages that cannot be; a listed message between ranks or of chunks that cannot be. Whether each place has
+// another to send to is for [Traffic.Messages] to say.
 func (t *Traffic) Check() error {
 	if err := t.checkSize(); err != nil {
 		return err
@@ -94,6 +105,19 @@ func (t *Traffic) Check() error {
 				return fmt.Errorf("schedule: rounds %d of a traffic, flow %d: %w", i, j, err)
 			}
 		}
+		for j, m := range alike.Listed {
+			if err := t.checkListed(m); err != nil {
+				return fmt.Errorf("schedule: rounds %d of a traffic, message %d: %w", i, j, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkListed refuses a message that no ranks exchange.
+func (t *Traffic) checkListed(m Message) error {
+	if min(m.From, m.To) < 0 || max(m.From, m.To) >= t.Size || m.From == m.To || m.Chunks < 0 || m.Chunks > t.Chunks {
+		return fmt.Errorf("%d chunks of %d from rank %d to rank %d of %d", m.Chunks, t.Chunks, m.From, m.To, t.Size)
 	}
 	return nil
 }
@@ -120,13 +144,19 @@ func (t *Traffic) checkFlow(f Flow) error {
 		return fmt.Errorf("a digit of stride %d and radix %d, want 1 to %d, or 0", f.Stride, f.Radix, t.Size)
 	case f.Chunks < 0 || f.Chunks > t.Chunks:
 		return fmt.Errorf("%d chunks of %d", f.Chunks, t.Chunks)
+	case f.Messages < 0 || f.Messages > maxTrafficRanks:
+		return fmt.Errorf("%d messages, want 1 to %d, or 0 for 1", f.Messages, maxTrafficRanks)
+	case f.All && (f.Stride != 0 || f.Radix != 0 || f.Move != 0 || f.Alternate):
+		return fmt.Errorf("a digit beside All, which has none")
+	case f.Without < 0 || f.Without > t.Size || f.Without > 0 && !f.All:
+		return fmt.Errorf("without place %d of %d, want 1 to %[2]d with All, or 0 for none", f.Without, t.Size)
 	}
 	return nil
 }
 
 // Messages appends to dst the messages of one of the rounds of Rounds[i], by the ranks that send them and for each in
-// the order of the flows. Errors: those of Check in sizes and flows, an i that is out of range, a message to a place
-// that does not exist or is the sender's own.
+// the order of the flows, and the listed ones last. Errors: those of Check in sizes, flows and messages, an i that is
+// out of range, a message to a place that does not exist or is the sender's own, and more than 1<<26 messages.
 func (t *Traffic) Messages(dst []Message, i int) ([]Message, error) {
 	if err := t.checkSize(); err != nil {
 		return dst, err
@@ -144,6 +174,12 @@ func (t *Traffic) Messages(dst []Message, i int) ([]Message, error) {
 			return dst[:first], fmt.Errorf("schedule: rounds %d of a traffic, flow %d: %w", i, j, err)
 		}
 	}
+	for j, m := range t.Rounds[i].Listed {
+		if err := t.checkListed(m); err != nil {
+			return dst[:first], fmt.Errorf("schedule: rounds %d of a traffic, message %d: %w", i, j, err)
+		}
+	}
+	dst = append(dst, t.Rounds[i].Listed...)
 	byRank := func(a, b Message) int { return cmp.Compare(a.From, b.From) }
 	if !slices.IsSortedFunc(dst[first:], byRank) {
 		slices.SortStableFunc(dst[first:], byRank)
@@ -173,8 +209,42 @@ func (t *Traffic) flow(dst []Message, f Flow) ([]Message, error) {
 			return dst, fmt.Errorf("order %d of %d ranks, want %d", f.Order, len(order), t.Size)
 		}
 	}
+	receivers := 1
+	if f.All {
+		receivers = t.Size
+	}
+	copies := max(f.Messages, 1)
+	if int64(count)*int64(receivers) > int64(maxMessages/copies) {
+		return dst, fmt.Errorf("%d places send %d messages to each of %d, want at most %d in all", count, copies,
+			receivers, maxMessages)
+	}
+	add := func(from, to int) error {
+		m := Message{from, to, f.Chunks, f.Fold}
+		if order != nil {
+			m.From, m.To = order[from], order[to]
+			if min(m.From, m.To) < 0 || max(m.From, m.To) >= t.Size {
+				return fmt.Errorf("order %d has rank %d or %d of %d", f.Order, m.From, m.To, t.Size)
+			}
+		}
+		for range copies {
+			dst = append(dst, m)
+		}
+		return nil
+	}
 	for i := range count {
 		from := f.First + i*max(f.Every, 1)
+		if f.All {
+			for d := 1; d < t.Size; d++ {
+				to := (from + d) % t.Size
+				if to == f.Without-1 {
+					continue
+				}
+				if err := add(from, to); err != nil {
+					return dst, err
+				}
+			}
+			continue
+		}
 		digit := from / stride % radix
 		moved := digit + up
 		if f.Alternate && digit%2 == 1 {
@@ -187,14 +257,46 @@ func (t *Traffic) flow(dst []Message, f Flow) ([]Message, error) {
 		if to < 0 || to >= t.Size || to == from {
 			return dst, fmt.Errorf("place %d sends to place %d of %d", from, to, t.Size)
 		}
-		m := Message{from, to, f.Chunks, f.Fold}
-		if order != nil {
-			m.From, m.To = order[from], order[to]
-			if min(m.From, m.To) < 0 || max(m.From, m.To) >= t.Size {
-				return dst, fmt.Errorf("order %d has rank %d or %d of %d", f.Order, m.From, m.To, t.Size)
-			}
+		if err := add(from, to); err != nil {
+			return dst, err
 		}
-		dst = append(dst, m)
 	}
 	return dst, nil
+}
+
+// Traffic returns the messages of the schedule that Build would return, without making it: nothing that depends on what
+// a rank holds is looked at, and no error of it found. Errors: the first of a call
+// before, and a Builder with [Builder.Ports] or Only.
+func (b *Builder) Traffic() (*Traffic, error) {
+	switch {
+	case b == nil || b.err == nil && b.s.Size == 0:
+		return nil, errors.New("schedule: a Builder that NewBuilder has not made")
+	case b.err != nil:
+		return nil, b.err
+	case b.ports != nil || b.only >= 0:
+		return nil, fmt.Errorf("schedule: the traffic of a Builder with Ports or Only: %w", errors.ErrUnsupported)
+	}
+	t := &Traffic{Size: b.s.Size, Chunks: b.s.Chunks, Rounds: make([]Alike, b.rounds)}
+	byRound := make([][]built, b.rounds)
+	for _, m := range b.moves {
+		byRound[m.round] = append(byRound[m.round], m)
+	}
+	for i, messages := range byRound {
+		slices.SortStableFunc(messages, func(a, b built) int { return cmp.Compare(a.from, b.from) })
+		listed := make([]Message, 0, len(messages))
+		for n := 0; len(messages) > 0; messages = messages[n:] {
+			from := messages[0].from
+			for n = 1; n < len(messages) && messages[n].from == from; n++ {
+			}
+			sends := messages[:n]
+			if n > 1 {
+				sends, _ = apart(from, sends)
+			}
+			for _, m := range sends {
+				listed = append(listed, Message{m.from, m.to, m.n, m.fold})
+			}
+		}
+		t.Rounds[i] = Alike{Times: 1, Listed: listed}
+	}
+	return t, nil
 }

@@ -3,6 +3,7 @@ package carry
 import (
 	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -24,6 +25,9 @@ type Caller struct {
 
 	// Link is the worst that the links between members have, field by field. No field that a price depends on is zero.
 	Link transport.Link
+
+	// Prices finds the choices of auto by price. nil: the network is not known.
+	Prices func(inOrder, constants bool) *cheapest.Table
 
 	Hybrid *Hybrid // how collectives go in phases, or nil if they do not
 

@@ -20,14 +20,14 @@ type Hybrid struct {
 }
 
 // NewHybrid makes the callers of the phases, where there are link domains to go by. Their tuning is that of the whole
-// group: all its members must have it alike, and hosts need not be link domains.
+// group: all its members must have it alike, and hosts need not be link domains. Prices are not asked.
 func (w *Caller) NewHybrid() *Hybrid {
 	caller := func(g *Group, i route.Implementation) *Caller {
 		phase := *w
 		phase.Group, phase.Hybrid, phase.Reproducible = g, nil, false
 		s := &phase.Setting
 		s.Implementation, s.Reproducible, s.Ranks, s.Domains, s.Each = i, false, phase.Size(), 0, 0
-		s.Phase = true
+		s.Phase, s.Prices, phase.Prices = true, nil, nil
 		s.Memory, s.Small = w.Reach(g.Members, w.Segment)
 		s.Syncful, s.SyncfulWhy = s.Together()
 		phase.Settle(nil)

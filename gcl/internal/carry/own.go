@@ -23,7 +23,7 @@ var errSkipped = errors.New("the method does not do the call")
 
 // programs finds those of a key. Of a program's own method, or that of a rule, the error is errSkipped or an
 // *UnprovedError.
-func (w *Caller) programs(key rounds.Key, spec methods.Spec, ruled bool) (rounds.Programs, error) {
+func (w *Caller) programs(key rounds.Key, spec methods.Spec, because route.Because) (rounds.Programs, error) {
 	if skipped, _ := w.Group.skipped.Get(key); skipped {
 		return rounds.Programs{}, errSkipped
 	}
@@ -34,8 +34,11 @@ func (w *Caller) programs(key rounds.Key, spec methods.Spec, ruled bool) (rounds
 		return rounds.Programs{}, errSkipped
 	}
 	prover := w.Own
-	if ruled {
+	switch because {
+	case route.AsRuled:
 		prover = w.ProverOf(spec.Method)
+	case route.AsPriced: // the library's, whatever a program has by the name
+		prover = spec.Method.Prover()
 	}
 	if prover == nil { // a name that only another communicator has a generator for, or that is registered later
 		return rounds.Programs{}, errSkipped
@@ -100,6 +103,9 @@ func (w *Caller) inOrder() *Caller {
 		out.Reproducible, out.ordered, out.Hybrid = true, true, nil
 		s := &out.Setting
 		s.Reproducible = true
+		if w.Prices != nil { // no method of the gallery folds in the order of the ranks
+			s.Prices = w.Prices(true, true)
+		}
 		s.Syncful, s.SyncfulWhy = s.Together()
 		out.Settle(nil)
 		w.last.inOrder = &out

@@ -82,20 +82,22 @@ func (w *Caller) setUpOnePass(j *job.Job, r *route.Route, fingerprint *transport
 
 // byMessages carries out a job that was to go over peer memory.
 func (w *Caller) byMessages(ctx context.Context, j *job.Job, fingerprint *transport.Call) error {
-	defer func(above int) { j.Question.Above = above }(j.Question.Above) // the job may be a Batch's
+	defer func(above int) { // the job may be a Batch's
+		j.Question.Above, j.Question.Unpriced = above, false
+	}(j.Question.Above)
 	for {
 		r := w.Setting.ByMessages(&j.Question)
 		err := w.byRounds(ctx, j, &r, fingerprint)
-		if err != errSkipped || r.Because != route.AsRuled {
+		if err != errSkipped || !passOver(&j.Question, &r) {
 			return err
 		}
-		j.Question.Above = r.Line
 	}
 }
 
 // skip carries out a job whose method, by the options or by a rule, does not do it. Nothing has been sent.
 func (w *Caller) skip(ctx context.Context, j *job.Job, r *route.Route, fingerprint *transport.Call) error {
-	if r.Because != route.AsRuled {
+	above := j.Question.Above
+	if !passOver(&j.Question, r) {
 		if fingerprint.Collective != wire.Barrier { // of which this is a phase
 			if err := w.skipped(&j.Ask, false); err != nil {
 				return err
@@ -103,11 +105,22 @@ func (w *Caller) skip(ctx context.Context, j *job.Job, r *route.Route, fingerpri
 		}
 		return w.instead.Perform(ctx, j, fingerprint)
 	}
-	above := j.Question.Above
-	j.Question.Above = r.Line
 	err := w.Perform(ctx, j, fingerprint)
-	j.Question.Above = above // the job may be a Batch's
+	j.Question.Above, j.Question.Unpriced = above, false // the job may be a Batch's
 	return err
+}
+
+// passOver has a question pass over what chose a route, if that is a rule or a price.
+func passOver(q *route.Question, r *route.Route) bool {
+	switch r.Because {
+	case route.AsRuled:
+		q.Above = r.Line
+	case route.AsPriced:
+		q.Unpriced = true
+	default:
+		return false
+	}
+	return true
 }
 
 // byRounds carries out a job by the schedule of its route, or the one that it comes with. Members whose schedules of a
@@ -173,6 +186,9 @@ func (w *Caller) executor(j *job.Job, r *route.Route) (rounds.Executor, error) {
 	inPlace := onMemory || len(j.Ins) == 1 && memory.Address(j.Ins[0]) == memory.Address(j.Outs[0]) &&
 		(!j.Blocks() || memory.Overlap(j.Ins[0], j.Outs[0])) // of which one may be empty
 	spec := w.Spec(&j.Ask, r.Method, j.Question.Bytes, inPlace)
+	if r.Because == route.AsPriced {
+		spec.Pieces = r.Pieces
+	}
 	key := rounds.Key{
 		Method: spec.Method, Collective: spec.Collective, Root: spec.Root, Pieces: spec.Pieces,
 		InPlace: spec.InPlace, RankOrder: spec.RankOrder, Barriers: r.Barriers, OnMemory: onMemory,
@@ -181,8 +197,7 @@ func (w *Caller) executor(j *job.Job, r *route.Route) (rounds.Executor, error) {
 	if known {
 		return e, nil
 	}
-	ruled := r.Because == route.AsRuled
-	from, err := w.programs(key, spec, ruled)
+	from, err := w.programs(key, spec, r.Because)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +208,7 @@ func (w *Caller) executor(j *job.Job, r *route.Route) (rounds.Executor, error) {
 		e, err = rounds.NewPlan(&w.Runner, from, g.Rank, g.Members, key.Barriers)
 	}
 	switch {
-	case ruled && errors.Is(err, errors.ErrUnsupported):
+	case (r.Because == route.AsRuled || r.Because == route.AsPriced) && errors.Is(err, errors.ErrUnsupported):
 		return nil, w.skips(key)
 	case err != nil:
 		return nil, err

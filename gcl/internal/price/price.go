@@ -15,7 +15,6 @@ import (
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
-	"gogcl.dev/topology"
 )
 
 // Answer is what Explain says.
@@ -58,7 +57,7 @@ type Candidate struct {
 // Pricer finds the candidates for one call.
 type Pricer struct {
 	*carry.Caller
-	Topology topology.Topology
+	Model cost.Model // of the network
 	job.Ask
 	DType    tensor.DType
 	Elements int   // in the larger buffer
@@ -92,7 +91,7 @@ func (p Pricer) Answer() (a Answer, err error) {
 // skipped, for a reason.
 func (p Pricer) resolve() (resolved Pricer, r route.Route, skipped, err error) {
 	r = p.route()
-	if !r.Method.Own() && r.Because != route.AsRuled || r.Path == route.Local {
+	if !r.Method.Own() && r.Because != route.AsRuled || r.Because == route.AsPriced || r.Path == route.Local {
 		return p, r, nil, nil
 	}
 	if _, err := p.schedule(p.specOf(r.Method)); err == nil || !errors.Is(err, errors.ErrUnsupported) {
@@ -168,8 +167,7 @@ func (p Pricer) bytes() int64 {
 // where Strict refuses its phases.
 func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 	method, implementation := a.Method, a.Implementation
-	network := cost.Model{Network: cost.Machine(p.Topology)}
-	if bound, err := network.Bound(p.Collective, 0, p.Group.Members); err == nil {
+	if bound, err := p.Model.Bound(p.Collective, 0, p.Group.Members); err == nil {
 		p.bound = &bound // else prices have the error
 	}
 	var out []Candidate
@@ -231,6 +229,11 @@ const MostOffered = 256
 
 // specOf is the schedule by which a method carries out the call, apart from its input.
 func (p Pricer) specOf(m methods.Method) methods.Spec {
+	if r := p.route(); r.Because == route.AsPriced && r.Method == m {
+		s := p.Caller.Spec(&p.Ask, m, p.Elements*p.DType.Size(), false)
+		s.Pieces = r.Pieces
+		return s
+	}
 	return p.Caller.Spec(&p.Ask, m, p.Elements*p.DType.Size(), false)
 }
 
@@ -240,7 +243,7 @@ func (p Pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
 	if err != nil {
 		return cost.Estimate{}, err
 	}
-	return cost.Price(s, p.Group.Members, p.Topology, bytes)
+	return p.Model.Price(s, p.Group.Members, bytes)
 }
 
 // messages is a method without barriers.
@@ -359,6 +362,9 @@ func (p Pricer) why(r route.Route) string {
 		method = "since on peer memory it is one pass" + p.skips()
 	case route.AsTuned:
 		method = "since " + p.whyTuned()
+	case route.AsPriced:
+		q := p.question()
+		method = fmt.Sprintf("by price: %v", p.Setting.Priced(&q)) + p.skips()
 	case route.AsRuled:
 		method, how = "by "+p.whyRuled(), p.whyRuledTogether(r)
 	}

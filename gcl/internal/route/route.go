@@ -1,6 +1,7 @@
 package route
 
 import (
+	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -14,7 +15,12 @@ type Setting struct {
 	Reproducible   bool
 	Tuning         methods.Tuning
 	Tuned          bool // an all-reduce goes by the tuning also where one pass over peer memory would do
+	Ruled          bool // the tuning's rules are the job's own
 	Phase          bool // the calls are phases of others, by Hybrid
+
+	// Prices has the choices of auto for calls by messages, where the network between the members is known. nil: it is
+	// not.
+	Prices *cheapest.Table
 
 	Ranks         int
 	Strided       bool
@@ -40,13 +46,15 @@ type Question struct {
 	Bytes      int  // of the larger of a rank's two buffers, of all operands
 	Published  int  // bytes of the inputs, as a member would publish them
 	Above      int  // only the tuning's rules above this line count; 0: all do
+	Unpriced   bool // prices do not count: the method that they choose does not do the call
 }
 
 // Same reports whether two questions are the same. It compares field by field: their bytes may just have been written
 // one by one, and to read them in words stalls.
 func (q *Question) Same(as *Question) bool {
 	return q.Bytes == as.Bytes && q.Collective == as.Collective && q.Published == as.Published && q.Local == as.Local &&
-		q.Several == as.Several && q.Parts == as.Parts && q.Given == as.Given && q.Above == as.Above
+		q.Several == as.Several && q.Parts == as.Parts && q.Given == as.Given && q.Above == as.Above &&
+		q.Unpriced == as.Unpriced
 }
 
 func (q *Question) barrier() bool { return q.Collective == schedule.Barrier }
@@ -57,6 +65,7 @@ type Route struct {
 	Method   methods.Method
 	Because  Because // of the method
 	Line     int     // of the rule, if it is AsRuled
+	Pieces   int     // of a pipeline, if it is AsPriced: see methods.Spec
 	Phases   bool    // the call goes in phases, each a call with a route of its own; path and method are not set
 	Barriers bool    // by messages: there is a barrier before each round
 	Together bool    // replicas step together
@@ -71,6 +80,7 @@ const (
 	AsOnePass            // over peer memory, which no other method is
 	AsTuned              // by the links of Setting.Tuning
 	AsRuled              // by a rule of Setting.Tuning
+	AsPriced             // by Setting.Prices
 	AsCounts             // parts of different lengths, which go straight
 )
 
@@ -203,7 +213,9 @@ func (s *Setting) method(r *Route, q *Question) {
 	}
 	// A rule for messages is not for buffers that the members open to each other. Whether a call has such buffers turns
 	// out in the pass over them; a call without them then goes by ByMessages.
-	if rule := s.Rule(q); rule != nil && (s.ruledTogether(rule) || !onePass || !s.Opened) {
+	priced := s.Priced(q)
+	if rule := s.Rule(q); rule != nil && (priced == nil || s.Ruled) &&
+		(s.ruledTogether(rule) || !onePass || !s.Opened) {
 		r.Method, r.Because, r.Line, r.Together = rule.Method, AsRuled, rule.Line, s.ruledTogether(rule)
 		return
 	}
@@ -212,9 +224,22 @@ func (s *Setting) method(r *Route, q *Question) {
 		return
 	}
 	x := s.Case(q)
+	if priced != nil && !(s.Tuned && s.Tuning.Broadcasts(&x)) {
+		r.Method, r.Pieces, r.Because = priced.Method, priced.Pieces, AsPriced
+		return
+	}
 	if m := s.Tuning.ByLinks(&x); !onePass || m == methods.SendToAll {
 		r.Method, r.Because = m, AsTuned
 	}
+}
+
+// Priced is the choice for a call by messages where the network is known, or nil. Replicas that step together are not
+// asked what links cost: they go over the memory that they share, or wait for each other before each round.
+func (s *Setting) Priced(q *Question) *cheapest.Choice {
+	if s.Prices == nil || s.Syncful || q.Unpriced {
+		return nil
+	}
+	return s.Prices.Choose(q.Collective, int64(q.Bytes))
 }
 
 // Rule is the rule of the tuning by which a call goes whose method the options leave open, or nil.

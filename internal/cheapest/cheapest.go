@@ -1,0 +1,273 @@
+package cheapest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
+)
+
+// Prices has the choices on one network, for groups of its replicas. Several goroutines may use it.
+type Prices struct {
+	model  cost.Model
+	digest uint64
+
+	mu     sync.Mutex // guards tables
+	tables map[Group]*Table
+}
+
+// New makes the Prices of a network, with the processors at its ends.
+func New(m cost.Model) *Prices {
+	return &Prices{model: m, digest: digest(m), tables: map[Group]*Table{}}
+}
+
+// Model is the network.
+func (p *Prices) Model() cost.Model { return p.model }
+
+// Digest sums up the network, so that members see whether theirs differ: all links, the ways between some replicas, and
+// the processors.
+func (p *Prices) Digest() uint64 { return p.digest }
+
+// routed is of how many replicas a digest has the ways.
+const routed = 64
+
+func digest(m cost.Model) uint64 {
+	h := fnv.New64a()
+	add := func(numbers ...uint64) {
+		for _, n := range numbers {
+			_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, n)) // never fails
+		}
+	}
+	n := m.Network.Replicas()
+	add(uint64(m.Overhead), math.Float64bits(m.FoldBytesPerSecond), uint64(n), uint64(m.Network.Links()))
+	for number := range m.Network.Links() {
+		l := m.Network.Link(number)
+		add(math.Float64bits(l.BytesPerSecond), uint64(l.Latency), uint64(max(l.Cables, 1)))
+	}
+	var links []int
+	for from := 0; from < n; from += max(n/routed, 1) {
+		for away := 1; away < n; away *= 2 {
+			var err error
+			if links, err = m.Network.Route(links[:0], from, (from+away)%n); err != nil {
+				links = append(links[:0], -1)
+			}
+			for _, number := range links {
+				add(uint64(number))
+			}
+		}
+	}
+	return h.Sum64()
+}
+
+// Group is a group of replicas, as far as choices depend on it.
+type Group struct {
+	ID uint64 // of members and ring orders: it differs where they do
+
+	RankOrder   bool // as in methods.Spec
+	NoBroadcast bool // broadcast is not for all-reduces
+	Constants   bool // no method of the gallery
+}
+
+// Table has the choices of a group.
+type Table struct {
+	prices       *Prices
+	group        Group
+	members      []int
+	ring, second []int
+
+	mu      sync.Mutex // held while a choice is made
+	choices [schedule.Barrier][64]atomic.Pointer[Choice]
+}
+
+// Of is the table of a group with these members, by rank, and ring orders, which nobody changes. Those who ask for the
+// same group share one.
+func (p *Prices) Of(g Group, members, ring, second []int) *Table {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tables[g]
+	if t == nil {
+		t = &Table{prices: p, group: g, members: members, ring: ring, second: second}
+		p.tables[g] = t
+	}
+	return t
+}
+
+// Choice is a method, and what it costs.
+type Choice struct {
+	Method methods.Method // Auto: nothing has a price
+	Pieces int            // of a pipeline, as in methods.Spec; 0 of others
+	Bytes  int64          // that were priced: the class
+	Among  int            // how many methods do the call
+
+	cost.Estimate
+}
+
+// Choose is the choice for a collective of so many bytes in the larger buffer, with root 0. It is made when somebody
+// first asks for its class. Later ones take no lock and no memory. nil: there is none.
+func (t *Table) Choose(c schedule.Collective, bytes int64) *Choice {
+	if t == nil || c >= schedule.Barrier || bytes < 0 {
+		return nil
+	}
+	class := classOf(bytes)
+	chosen := t.choices[c][class].Load()
+	if chosen == nil {
+		chosen = t.choose(c, class)
+	}
+	if chosen.Method == methods.Auto {
+		return nil
+	}
+	return chosen
+}
+
+// classOf is the power of two that is nearest to a number of bytes, by ratio: its exponent.
+func classOf(bytes int64) int {
+	if bytes < 2 {
+		return 0
+	}
+	low := bits.Len64(uint64(bytes)) - 1
+	high, rest := bits.Mul64(uint64(bytes), uint64(bytes)) // bytes/2^low against the root of 2
+	if low >= 32 && high>>(2*low+1-64) > 0 || low < 32 && (high > 0 || rest>>(2*low+1) > 0) {
+		return min(low+1, 62)
+	}
+	return low
+}
+
+// choose makes a choice, unless another has meanwhile.
+func (t *Table) choose(c schedule.Collective, class int) *Choice {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := &t.choices[c][class]
+	if made := at.Load(); made != nil {
+		return made
+	}
+	best := t.best(c, 1<<class)
+	at.Store(best)
+	return best
+}
+
+// best prices the methods that do a collective, and leaves one as soon as it is sure to take longer than another.
+func (t *Table) best(c schedule.Collective, bytes int64) *Choice {
+	best, first := &Choice{Bytes: bytes}, math.MaxInt
+	best.Time = math.MaxInt64
+	all := methods.All()
+	for _, i := range promising(all) {
+		m := all[i]
+		s := t.spec(m, c)
+		if !t.does(s) {
+			continue
+		}
+		best.Among++
+		for _, s.Pieces = range Cuts(s) {
+			limit := best.Time
+			if i > first && limit > 0 {
+				limit-- // which comes first if it takes as long
+			}
+			e, within := t.price(s, bytes, limit)
+			if within && (e.Time < best.Time || e.Time == best.Time && i < first) {
+				best.Method, best.Pieces, best.Estimate, first = m, s.Pieces, e, i
+			}
+		}
+	}
+	return best
+}
+
+// promising are the places of methods, those first whose prices most often leave little to others.
+func promising(all []methods.Method) []int {
+	var out, rest []int
+	for i, m := range all {
+		if m == methods.RecursiveDoubling || m == methods.Direct || m.Own() {
+			out = append(out, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	return append(out, rest...)
+}
+
+// spec is the request for a method, without pieces.
+func (t *Table) spec(m methods.Method, c schedule.Collective) methods.Spec {
+	return methods.Spec{Method: m, Collective: c, Size: len(t.members), Ring: t.ring, Second: t.second,
+		RankOrder: t.group.RankOrder && c.Contract().Combines}
+}
+
+// does reports whether a method is one to choose from.
+func (t *Table) does(s methods.Spec) bool {
+	switch {
+	case s.Method.Own() && (t.group.Constants || !s.Method.InGallery() || swings(s)):
+		return false
+	case s.Method == methods.SendToAll && s.Collective == schedule.AllReduce && t.group.NoBroadcast:
+		return false
+	case sameAsDirect(s):
+		return false
+	}
+	return s.Makes() == nil
+}
+
+// sameAsDirect reports whether the schedule is that of direct under the other name, broadcast.
+func sameAsDirect(s methods.Spec) bool {
+	return s.Method == methods.SendToAll && s.Collective.Contract().PerRank()
+}
+
+// mostSwung is the largest group for which swing is taken. It cuts what one rank sends another into ever more messages,
+// 129 of them between 512 ranks, and to count them takes longer than a choice may.
+const mostSwung = 64
+
+func swings(s methods.Spec) bool {
+	name := s.Method.String()
+	return s.Size > mostSwung && (name == "swing" || name == "swing_2d")
+}
+
+// price is what a request costs, if that is at most a limit.
+func (t *Table) price(s methods.Spec, bytes int64, limit time.Duration) (cost.Estimate, bool) {
+	traffic, err := s.Traffic()
+	if err != nil {
+		return cost.Estimate{}, false
+	}
+	e, within, err := t.prices.model.PriceWithin(traffic, t.members, bytes, limit)
+	if err != nil || !within {
+		return cost.Estimate{}, false
+	}
+	if name := s.Method.String(); name == "swing" || name == "swing_2d" { // whose traffic counts messages together
+		made, err := methods.Build(s)
+		if err != nil {
+			return cost.Estimate{}, false
+		}
+		if e, err = t.prices.model.Price(made, t.members, bytes); err != nil || e.Time > limit {
+			return cost.Estimate{}, false
+		}
+	}
+	return e, true
+}
+
+// mostPieces is the largest number of pieces of a pipeline: gcl takes no more.
+const mostPieces = 64
+
+// Cuts are the numbers of pieces to try: those of a pipeline that gcl takes, else 0.
+func Cuts(s methods.Spec) []int {
+	if s.Pipelined(1<<40, 1).Pieces == 0 {
+		return []int{0}
+	}
+	var out []int
+	for n := 1; n <= mostPieces; n *= 2 {
+		out = append(out, n)
+	}
+	return out
+}
+
+// String is the choice as Explain cites it.
+func (c *Choice) String() string {
+	pieces := ""
+	if c.Pieces > 0 {
+		pieces = fmt.Sprintf(" in %d pieces", c.Pieces)
+	}
+	return fmt.Sprintf("%v%s at %d bytes, the nearest power of two, the least of the %d methods that do the call", c.Time,
+		pieces, c.Bytes, c.Among)
+}
