@@ -97,6 +97,10 @@ func table() []row {
 			imports: []string{"transport", "transport/internal/calls", "transport/internal/crowd",
 				"transport/internal/meeting", "internal/machine"},
 		},
+		{ // a network that is not there: it takes a price's numbers for time
+			pkg: "transport/sim",
+			imports: []string{"transport", "transport/internal/calls", "methods/cost", "methods/schedule", "internal/ticks"},
+		},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
 		{pkg: "transport/internal/crowd", modules: []string{xsys}},
 		{pkg: "transport/internal/meeting", imports: []string{"transport"}},
@@ -130,7 +134,6 @@ func table() []row {
 			imports: []string{"transport", "methods/schedule", "transport/internal/hosts", "transport/internal/stream"},
 			modules: []string{"C"},
 		},
-		{pkg: "transport/sim", imports: []string{"transport", "topology"}},
 		{pkg: "gcl/internal/lane"},
 		{pkg: "gcl/internal/launch", pure: true}, // the environment comes in as a function
 		{pkg: "gcl/internal/memory", pure: true},

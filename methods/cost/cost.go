@@ -53,7 +53,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 	if err := m.check(s.Size, members, bytes); err != nil {
 		return Estimate{}, err
 	}
-	long, err := lengthsOf(s, bytes)
+	long, err := LengthsOf(s, bytes)
 	if err != nil {
 		return Estimate{}, err
 	}
@@ -78,7 +78,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 					}
 					switch st.Verb {
 					case schedule.Send:
-						length := long.of(st.Src)
+						length := long.Of(st.Src)
 						sent[rank] = saturated(sent[rank], length)
 						err := network.send(rank, st.Peer, members[rank], members[st.Peer], float64(length))
 						if err != nil {
@@ -86,7 +86,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 						}
 					case schedule.RecvReduce, schedule.Fold:
 						if m.FoldBytesPerSecond > 0 {
-							network.fold(rank, float64(long.of(st.Dst)))
+							network.fold(rank, float64(long.Of(st.Dst)))
 						}
 					}
 				}
@@ -152,8 +152,8 @@ func lengthOf(s *schedule.Schedule, span schedule.Span, bytes int64) int64 {
 	return sum
 }
 
-// check refuses what no schedule of so many ranks can be priced with.
-func (m Model) check(ranks int, members []int, bytes int64) error {
+// Check refuses a model with which nothing has a price: without a network, or with a processor that cannot be.
+func (m Model) Check() error {
 	if err := checkNetwork(m.Network); err != nil {
 		return err
 	}
@@ -162,6 +162,16 @@ func (m Model) check(ranks int, members []int, bytes int64) error {
 		return fmt.Errorf("cost: an overhead of %v, want 0 or more", m.Overhead)
 	case !(f >= 0) || math.IsInf(f, 1):
 		return fmt.Errorf("cost: %v bytes folded per second, want a finite number above 0, or 0 for no time", f)
+	}
+	return nil
+}
+
+// check refuses what no schedule of so many ranks can be priced with.
+func (m Model) check(ranks int, members []int, bytes int64) error {
+	if err := m.Check(); err != nil {
+		return err
+	}
+	switch {
 	case len(members) != ranks:
 		return fmt.Errorf("cost: %d members for a schedule of %d ranks", len(members), ranks)
 	case bytes < 0:

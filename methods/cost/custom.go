@@ -8,8 +8,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// lengths says how many bytes spans of a schedule have.
-type lengths struct {
+// Lengths says how many bytes spans of a schedule have, in a collective of so many bytes. [LengthsOf] makes one.
+type Lengths struct {
 	s     *schedule.Schedule
 	bytes int64
 
@@ -19,9 +19,10 @@ type lengths struct {
 	longest int64
 }
 
-// lengthsOf finds them. A contract that is wrong is an error.
-func lengthsOf(s *schedule.Schedule, bytes int64) (lengths, error) {
-	l := lengths{s: s, bytes: bytes}
+// LengthsOf finds the lengths in a schedule for a larger buffer of so many bytes, not negative. With a
+// schedule.CustomContract that is the longest of all ranks' buffers, and a contract that is wrong is an error.
+func LengthsOf(s *schedule.Schedule, bytes int64) (Lengths, error) {
+	l := Lengths{s: s, bytes: bytes}
 	own := s.Custom
 	if own == nil {
 		return l, nil
@@ -49,15 +50,15 @@ func lengthsOf(s *schedule.Schedule, bytes int64) (lengths, error) {
 	return l, nil
 }
 
-// of is how many bytes a span has.
-func (l *lengths) of(span schedule.Span) int64 {
+// Of is how many bytes a span has, which must be one of the schedule's.
+func (l *Lengths) Of(span schedule.Span) int64 {
 	if l.starts == nil {
 		return lengthOf(l.s, span, l.bytes)
 	}
 	if span.Stride != 0 {
 		sum := int64(0)
 		for _, run := range span.AppendRuns(nil, l.s.Chunks) {
-			sum = saturated(sum, l.of(run))
+			sum = saturated(sum, l.Of(run))
 		}
 		return sum
 	}
