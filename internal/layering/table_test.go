@@ -99,7 +99,8 @@ func table() []row {
 		},
 		{ // a network that is not there: it takes a price's numbers for time
 			pkg: "transport/sim",
-			imports: []string{"transport", "transport/internal/calls", "methods/cost", "methods/schedule", "internal/ticks"},
+			imports: []string{"transport", "transport/internal/calls", "methods/cost", "methods/schedule",
+				"internal/ticks"},
 		},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
 		{pkg: "transport/internal/crowd", modules: []string{xsys}},

@@ -53,7 +53,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 	if err := m.check(s.Size, members, bytes); err != nil {
 		return Estimate{}, err
 	}
-	long, err := LengthsOf(s, bytes)
+	long, err := lengthsOf(s, bytes)
 	if err != nil {
 		return Estimate{}, err
 	}
@@ -78,7 +78,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 					}
 					switch st.Verb {
 					case schedule.Send:
-						length := long.Of(st.Src)
+						length := long.of(st.Src)
 						sent[rank] = saturated(sent[rank], length)
 						err := network.send(rank, st.Peer, members[rank], members[st.Peer], float64(length))
 						if err != nil {
@@ -86,7 +86,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 						}
 					case schedule.RecvReduce, schedule.Fold:
 						if m.FoldBytesPerSecond > 0 {
-							network.fold(rank, float64(long.Of(st.Dst)))
+							network.fold(rank, float64(long.of(st.Dst)))
 						}
 					}
 				}
@@ -114,6 +114,11 @@ func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
 	case schedule.Recv, schedule.Copy:
 		return nil
 	}
+	return checkSpan(s, what, span)
+}
+
+// checkSpan refuses a span that no schedule can have.
+func checkSpan(s *schedule.Schedule, what string, span *schedule.Span) error {
 	one := *span
 	one.Count = min(one.Count, 1)
 	if span.Stride != 0 && (span.Count > s.Chunks || len(one.AppendRuns(nil, s.Chunks)) == 0 ||

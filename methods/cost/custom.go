@@ -8,7 +8,7 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// Lengths says how many bytes spans of a schedule have, in a collective of so many bytes. [LengthsOf] makes one.
+// Lengths says how many bytes spans of a schedule have. [LengthsOf] finds them.
 type Lengths struct {
 	s     *schedule.Schedule
 	bytes int64
@@ -19,9 +19,24 @@ type Lengths struct {
 	longest int64
 }
 
-// LengthsOf finds the lengths in a schedule for a larger buffer of so many bytes, not negative. With a
-// schedule.CustomContract that is the longest of all ranks' buffers, and a contract that is wrong is an error.
-func LengthsOf(s *schedule.Schedule, bytes int64) (Lengths, error) {
+// LengthsOf finds the lengths in a schedule for a larger buffer of so many bytes. With a schedule.CustomContract that is
+// the longest of all ranks' buffers. Errors: no schedule, one of no chunks, negative bytes, a contract that is wrong.
+func LengthsOf(s *schedule.Schedule, bytes int64) (*Lengths, error) {
+	switch {
+	case s == nil:
+		return nil, fmt.Errorf("cost: nil schedule")
+	case s.Chunks < 1 || bytes < 0:
+		return nil, fmt.Errorf("cost: %d bytes in %d chunks", bytes, s.Chunks)
+	}
+	l, err := lengthsOf(s, bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &l, nil
+}
+
+// lengthsOf finds them. A contract that is wrong is an error.
+func lengthsOf(s *schedule.Schedule, bytes int64) (Lengths, error) {
 	l := Lengths{s: s, bytes: bytes}
 	own := s.Custom
 	if own == nil {
@@ -50,15 +65,23 @@ func LengthsOf(s *schedule.Schedule, bytes int64) (Lengths, error) {
 	return l, nil
 }
 
-// Of is how many bytes a span has, which must be one of the schedule's.
+// Of is how many bytes a span has. One that no schedule can have has none, and so has any of nil.
 func (l *Lengths) Of(span schedule.Span) int64 {
+	if l == nil || l.s == nil || checkSpan(l.s, "span", &span) != nil {
+		return 0
+	}
+	return l.of(span)
+}
+
+// of is Of for a span that has been checked.
+func (l *Lengths) of(span schedule.Span) int64 {
 	if l.starts == nil {
 		return lengthOf(l.s, span, l.bytes)
 	}
 	if span.Stride != 0 {
 		sum := int64(0)
 		for _, run := range span.AppendRuns(nil, l.s.Chunks) {
-			sum = saturated(sum, l.Of(run))
+			sum = saturated(sum, l.of(run))
 		}
 		return sum
 	}
