@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"gogcl.dev/methods/cost"
 )
@@ -23,10 +24,10 @@ type fabric struct {
 	made    uint64 // events made so far
 	pending int    // events to come that are not of faults, and flows on cables
 
-	places []int32 // by number of link: the place of its first cable, plus one; 0: no message has taken it yet
-	cables []*cable
-	links  []int   // scratch: the route of a message
-	spare  []*flow // for other messages
+	places []int32  // by number of link: the place of its first cable, plus one; 0: no message has taken it yet
+	cables []*cable // the first of each link
+	links  []int    // scratch: the route of a message
+	spare  []*flow  // for other messages
 
 	sharing
 }
@@ -34,7 +35,8 @@ type fabric struct {
 // cable is one cable of a link. A message on a link of several takes one of them.
 type cable struct {
 	bytesPerSecond, latency float64
-	bundle                  []*cable // of a link of several, at its first: all of them
+	bundle                  *bundle // of a link of several; else nil
+	number                  int     // in the bundle
 
 	flows []*flow // on it; of a queued fabric none
 	load  float64 // bytes of the messages on it
@@ -44,6 +46,42 @@ type cable struct {
 	mark uint64
 	room float64 // bytes a second that are not given away
 	open int     // flows without a rate
+}
+
+// bundle is the cables of a link of several.
+type bundle struct {
+	cables []*cable
+	idle   []uint64 // a bit for each: nothing is on it
+}
+
+// least is the first of those cables that have least to carry, or of a queued fabric are free first.
+func (b *bundle) least(queued bool) *cable {
+	if !queued {
+		for i, word := range b.idle {
+			if word != 0 {
+				return b.cables[64*i+bits.TrailingZeros64(word)]
+			}
+		}
+	}
+	least := b.cables[0]
+	for _, c := range b.cables {
+		if queued && c.free < least.free || !queued && c.load < least.load {
+			least = c
+		}
+	}
+	return least
+}
+
+// carries notes whether anything is on a cable.
+func (c *cable) carries(something bool) {
+	if c.bundle == nil {
+		return
+	}
+	if bit := uint64(1) << (c.number % 64); something {
+		c.bundle.idle[c.number/64] &^= bit
+	} else {
+		c.bundle.idle[c.number/64] |= bit
+	}
 }
 
 // flow is a message on its way.
@@ -191,6 +229,7 @@ func (n *fabric) send(f *flow, from, to int, bytes, late float64) error {
 			f.at = append(f.at, len(c.flows))
 			c.flows = append(c.flows, f)
 			c.load += bytes
+			c.carries(true)
 		}
 		n.added = append(n.added, f)
 		n.made++
@@ -224,23 +263,25 @@ func (n *fabric) cable(link int) (*cable, error) {
 		if err := l.Check(); err != nil {
 			return nil, fmt.Errorf("link %d: %w", link, err)
 		}
-		first := &cable{bytesPerSecond: l.BytesPerSecond, latency: l.Latency.Seconds()}
-		for range l.Cables - 1 {
-			if first.bundle == nil {
-				first.bundle = append(first.bundle, first)
-			}
-			first.bundle = append(first.bundle, &cable{bytesPerSecond: l.BytesPerSecond, latency: l.Latency.Seconds()})
+		cables := make([]*cable, max(l.Cables, 1))
+		for i := range cables {
+			cables[i] = &cable{bytesPerSecond: l.BytesPerSecond, latency: l.Latency.Seconds(), number: i}
 		}
-		n.cables = append(n.cables, first)
+		if len(cables) > 1 {
+			b := &bundle{cables, make([]uint64, (len(cables)+63)/64)}
+			for _, c := range cables {
+				c.bundle = b
+				c.carries(false)
+			}
+		}
+		n.cables = append(n.cables, cables[0])
 		n.places[link] = int32(len(n.cables))
 	}
-	least := n.cables[n.places[link]-1]
-	for _, c := range least.bundle {
-		if n.queued && c.free < least.free || !n.queued && c.load < least.load {
-			least = c
-		}
+	c := n.cables[n.places[link]-1]
+	if c.bundle != nil {
+		return c.bundle.least(n.queued), nil
 	}
-	return least, nil
+	return c, nil
 }
 
 // leave takes a flow from its cables.
@@ -259,6 +300,7 @@ func (n *fabric) leave(f *flow) {
 		c.load -= f.bytes
 		if last == 0 {
 			c.load = 0
+			c.carries(false)
 		} else {
 			n.dirty = append(n.dirty, c)
 			if f.rate > 0 {

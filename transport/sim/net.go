@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/transport"
 )
@@ -104,6 +105,7 @@ func New(c Config) (*Net, []transport.Endpoint, error) {
 	}
 	n.plan()
 	if c.Wait != nil {
+		ticks.FollowTime() // so that the times that package gcl notes are the bubble's
 		go n.drive(time.Now())
 	} else {
 		n.watch = time.AfterFunc(time.Hour, n.look)
