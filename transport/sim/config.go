@@ -65,6 +65,9 @@ type Slow struct {
 
 // Death is the end of a replica: in one of its calls of Exchange, or at an instant. Its own calls fail from then on with
 // [ErrDead].
+//
+// The others learn of a death by silence alone where nothing but the network connects them: gcl.Run ends the contexts of
+// all when one fails, and gcl.New does not.
 type Death struct {
 	Replica int
 	Call    int           // the first is 1. 0: At counts

@@ -153,7 +153,7 @@ func (n *Net) open(l *lane, r *replica) *endpoint {
 
 // account notes whether a replica waits, after that may have changed.
 func (n *Net) account(r *replica) {
-	busy := !r.closed && !r.dead && !r.away && (r.idle == 0 || r.awake > 0)
+	busy := !r.closed && !r.away && (r.awake > 0 || r.idle == 0 && !r.dead)
 	if busy == r.busy {
 		return
 	}
@@ -245,23 +245,22 @@ func (n *Net) drive(began time.Time) {
 			return
 		}
 		// The bubble's time is whole nanoseconds. It is ahead if others have let it go on.
-		if passed := time.Since(began); passed > duration(n.fabric.now) {
+		passed, sleep, changes := time.Since(began), time.Duration(0), n.changes
+		at, ok := n.fabric.next()
+		due := ok && duration(at) <= passed
+		if !due && passed > duration(n.fabric.now) {
 			n.fabric.now = passed.Seconds()
 		}
-		sleep, changes := time.Duration(0), n.changes
 		switch {
-		case len(n.posts) > 0 || n.fabric.pending == 0 && n.circle(false):
-			if len(n.posts) > 0 {
-				n.matchPosts()
-			}
+		case due:
+			n.fabric.step()
+		case len(n.posts) > 0:
+			n.matchPosts()
+		case n.fabric.pending == 0 && n.circle(false):
+		case ok:
+			sleep = duration(at) - passed
 		default:
-			at, ok := n.fabric.next()
-			if sleep = patience; ok {
-				sleep = duration(at) - time.Since(began)
-			}
-			if ok && sleep <= 0 {
-				n.fabric.step()
-			}
+			sleep = patience
 		}
 		n.mu.Unlock()
 		if sleep <= 0 {

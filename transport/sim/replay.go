@@ -15,7 +15,8 @@ import (
 // is no barrier, as in [cost.Model.Price] there is one. No data is moved, so that bytes may be as many as one likes. It
 // takes about a microsecond for a message.
 //
-// A message is on its way when both its ends have come to its round. As for Price the sends of a schedule count, and its
+// A message is on its way when both its ends have come to its round, and taken when it has arrived, also in a chain of
+// folds, where on endpoints it waits for those before it. As for Price the sends of a schedule count, and its
 // receives do not, which [schedule.Schedule.Check] compares.
 //
 // Errors: those of Price, and the context's cause.
