@@ -217,8 +217,8 @@ func table() []row {
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/command", "internal/plot", "internal/progress"}, modules: []string{gonum, xsync, xsys}},
 		{ // of the next two
 			pkg: "internal/measure", imports: []string{"internal/machine", "internal/closest", "internal/command",
-				"internal/oracle",
-				"internal/spawn", "gcl", "methods", "methods/schedule", "tensor", "transport/mpi"}, modules: []string{xsys},
+				"internal/oracle", "internal/spawn", "gcl", "methods", "methods/cost", "methods/schedule", "tensor",
+				"transport/mpi", "transport/sim"}, modules: []string{xsys},
 		},
 		{pkg: "cmd/gclperf", imports: []string{"internal/command", "internal/measure", "internal/plot", "gcl", "gcl/metrics", "methods/schedule", "methods", "tensor"}},
 		{pkg: "cmd/gcltune", imports: []string{"internal/command", "internal/machine", "internal/measure", "gcl", "methods/schedule", "methods"}},

@@ -27,7 +27,7 @@ type Config struct {
 
 	// Wait is synctest.Wait in a bubble of package testing/synctest: it returns when all other goroutines of the bubble
 	// wait. Nobody else in the bubble may call it while endpoints are open. Then time is that of the bubble: time.Now,
-	// timers and deadlines go by the network's.
+	// timers and deadlines go by the network's. What takes the time, such as a perfetto.Timeline, is made in the bubble.
 	//
 	// Without it a replica counts as waiting when it has begun an Exchange, and an instant is over when all do. So a
 	// replica is to make its calls one after the other, and is not to wait, outside of them, for what others do in

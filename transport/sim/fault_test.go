@@ -1,10 +1,13 @@
 package sim_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/gcl/perfetto"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/transport"
@@ -195,7 +199,8 @@ func inBubble(t *testing.T, c sim.Config, body func(context.Context, *gcl.Comm) 
 		c.Wait = synctest.Wait
 		var eps []transport.Endpoint
 		net, eps = open(t, c)
-		err = gcl.Run(context.Background(), len(eps), body, append(options, gcl.WithEndpoints(eps))...)
+		err = gcl.Run(context.Background(), len(eps), body, append(options, gcl.WithEndpoints(eps),
+			gcl.WithStallAfter(0))...)
 		took = time.Since(began)
 	})
 	return net, took, err
@@ -307,5 +312,48 @@ func TestConfig(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.config.Faults, err, c.want)
 		}
+	}
+}
+
+// TestPerfetto: a file for Perfetto has the times of the network.
+func TestPerfetto(t *testing.T) {
+	var net *sim.Net
+	var out bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		var eps []transport.Endpoint
+		net, eps = open(t, sim.Config{Model: cost.Model{Network: star(t, 4)}, Wait: synctest.Wait})
+		var timeline perfetto.Timeline // whose time is the bubble's
+		err := gcl.Run(context.Background(), len(eps), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, make([]float32, 1<<20), gcl.Add)
+		}, gcl.WithEndpoints(eps), gcl.WithOptions(gcl.Options{Method: methods.RecursiveDoubling,
+			Trace: timeline.Trace()}))
+		if err == nil {
+			_, err = timeline.WriteTo(&out)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	var file struct {
+		TraceEvents []struct {
+			Ph      string
+			Name    string
+			TS, Dur float64 // microseconds
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &file); err != nil {
+		t.Fatal(err)
+	}
+	calls, want := 0, net.Now().Seconds()*1e6
+	for _, e := range file.TraceEvents {
+		if e.Ph == "X" && strings.HasPrefix(e.Name, "all-reduce") {
+			calls++
+			if math.Abs(e.Dur-want) > 0.1 { // a Timeline keeps events of an instant 4 ns apart
+				t.Errorf("%s takes %v us, want %v", e.Name, e.Dur, want)
+			}
+		}
+	}
+	if calls != 4 {
+		t.Errorf("%d calls in the file, want 4: %s", calls, out.Bytes()[:min(out.Len(), 2000)])
 	}
 }

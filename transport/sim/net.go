@@ -120,6 +120,9 @@ func newLane(size int) *lane {
 
 // Now is the time: how long ago the network was made.
 func (n *Net) Now() time.Duration {
+	if n == nil {
+		return 0
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return duration(n.fabric.now)
@@ -127,6 +130,9 @@ func (n *Net) Now() time.Duration {
 
 // Messages is how many messages have been sent.
 func (n *Net) Messages() int {
+	if n == nil {
+		return 0
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.fabric.messages
@@ -135,13 +141,21 @@ func (n *Net) Messages() int {
 // Hash is a number made of all instants so far at which something happened. Two runs that have the same have gone the
 // same way: those of the same program, Config and seed.
 func (n *Net) Hash() uint64 {
+	if n == nil {
+		return 0
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.fabric.hash
 }
 
 // Model is that of the Config.
-func (n *Net) Model() cost.Model { return n.config.Model }
+func (n *Net) Model() cost.Model {
+	if n == nil {
+		return cost.Model{}
+	}
+	return n.config.Model
+}
 
 // open makes an endpoint of a lane.
 func (n *Net) open(l *lane, r *replica) *endpoint {

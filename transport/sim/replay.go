@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -177,6 +178,9 @@ func (r *replay) shapeOf(list func(add func(from, to int, bytes float64), fold f
 
 // run is how long all takes.
 func (r *replay) run(ctx context.Context) (time.Duration, error) {
+	if ctx == nil {
+		return 0, errors.New("sim: a nil context")
+	}
 	for rank := range r.members {
 		r.ready = append(r.ready, rank)
 	}
