@@ -133,7 +133,7 @@ func (s *settings) flags() string {
 		out += fmt.Sprint(" -w ", s.warm)
 	}
 	out += fmt.Sprint(" -c ", s.tries)
-	if s.Network != nil {
+	if s.Settings != nil && s.Network != nil {
 		out += " -network " + s.On
 	}
 	for _, f := range []struct {

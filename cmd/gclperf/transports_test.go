@@ -63,7 +63,8 @@ func TestSimulated(t *testing.T) {
 	flags := strings.Fields("-transport sim -network torus:4:12.5e9,1us -method recursive_doubling -sizes 64K -place oop -json")
 	got := perform(t, t.Context(), nil, flags...)
 	all := parsed(t, got.stdout)
-	// A round of 64 KiB to a neighbour, and one two links far, of which each carries two messages: 3 us and 3 times 5.243.
+	// A round of 64 KiB to a neighbour, and one two links far, each of which carries two messages: 3 us, and 3 times
+	// 5.243.
 	if got.code != command.OK || len(all) != 1 || all[0].N != 4 || all[0].Transport != "sim" || all[0].P50 != 18.7286 {
 		t.Errorf("%+v", got)
 	}

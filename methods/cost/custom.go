@@ -19,8 +19,9 @@ type Lengths struct {
 	longest int64
 }
 
-// LengthsOf finds the lengths in a schedule for a larger buffer of so many bytes. With a schedule.CustomContract that is
-// the longest of all ranks' buffers. Errors: no schedule, one of no chunks, negative bytes, a contract that is wrong.
+// LengthsOf finds the lengths in a schedule for a larger buffer of so many bytes. With a schedule.CustomContract that
+// is the longest of all ranks' buffers. Errors: no schedule, one of no chunks, negative bytes, a contract that
+// is wrong.
 func LengthsOf(s *schedule.Schedule, bytes int64) (*Lengths, error) {
 	switch {
 	case s == nil:

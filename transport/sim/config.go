@@ -27,7 +27,8 @@ type Config struct {
 
 	// Wait is synctest.Wait in a bubble of package testing/synctest: it returns when all other goroutines of the bubble
 	// wait. Nobody else in the bubble may call it while endpoints are open. Then time is that of the bubble: time.Now,
-	// timers and deadlines go by the network's. What takes the time, such as a perfetto.Timeline, is made in the bubble.
+	// timers and deadlines go by the network's. What takes the time, such as a perfetto.Timeline, is to be made in the
+	// bubble.
 	//
 	// Without it a replica counts as waiting when it has begun an Exchange, and an instant is over when all do. So a
 	// replica is to make its calls one after the other, and is not to wait, outside of them, for what others do in
@@ -63,11 +64,11 @@ type Slow struct {
 	By      time.Duration
 }
 
-// Death is the end of a replica: in one of its calls of Exchange, or at an instant. Its own calls fail from then on with
-// [ErrDead].
+// Death is the end of a replica: in one of its calls of Exchange, or at an instant. Its own calls fail from then on
+// with [ErrDead].
 //
-// The others learn of a death by silence alone where nothing but the network connects them: gcl.Run ends the contexts of
-// all when one fails, and gcl.New does not.
+// The others learn of a death by silence alone where nothing but the network connects them: gcl.Run ends the contexts
+// of all when one fails, and gcl.New does not.
 type Death struct {
 	Replica int
 	Call    int           // the first is 1. 0: At counts

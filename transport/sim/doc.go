@@ -11,22 +11,23 @@
 //
 // Replicas are goroutines, and take no time. Messages do:
 //
-//	begins       when both its ends have come to it, and what is behind it on its way are full links or free ones
+//	begins       when both its ends have come to it
 //	on its way   on all links of its route at once, at the rate that the fullest of them leaves it
 //	arrives      the latency of all links after its last byte was sent
 //	is done      when it has been taken; of a chain of folds, when those before it have been
-//	Exchange     ends when its messages are done, and then the processor with its overhead for each, and with its folds
+//	Exchange     ends when its messages are done, and then the processor with their overhead and its folds
 //
 // Links are shared fairly: no message could be faster but at the cost of one that is no faster than it (max-min
 // fairness). With [Config.Queued] messages wait in line instead. A link of several cables gives each message one of
 // them, that with least to carry.
 //
-// Time goes on when all replicas wait. The events of an instant happen in an order that does not hang on which goroutine
-// was first, so that a run is the same every time, with the faults of [Config.Faults]: [Net.Hash] says so in a number.
-// How it is known that all wait is said at [Config.Wait].
+// Time goes on when all replicas wait. The events of an instant happen in an order that does not hang on which
+// goroutine was first, so that a run is the same every time, with the faults of [Config.Faults]: [Net.Hash] says so in
+// a number. How it is known that all wait is said at [Config.Wait].
 //
-// Time is [cost.Model.Price] to the nanosecond where all replicas are in step. Where they are not, it may be less, since
-// real rounds have no barrier, or more, since a message of a round meets some of another one.
+// Time is [cost.Model.Price] to the nanosecond where all replicas are in step. Where they are not, it may be less,
+// since real rounds have no barrier, or more, since a message of a round meets some of another one. Most of
+// that are messages of different rounds that take one cable of a link of several.
 //
 // # Without data
 //

@@ -55,8 +55,8 @@ func ExampleReplayTraffic() {
 		fmt.Println(err)
 		return
 	}
-	took, err := sim.ReplayTraffic(context.Background(), cost.Model{Network: network, Overhead: time.Microsecond}, traffic,
-		ranks, 1<<30)
+	model := cost.Model{Network: network, Overhead: time.Microsecond}
+	took, err := sim.ReplayTraffic(context.Background(), model, traffic, ranks, 1<<30)
 	fmt.Println(took, err)
 	// Output:
 	// 176.573148ms <nil>

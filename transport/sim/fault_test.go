@@ -49,7 +49,7 @@ func TestSeeds(t *testing.T) {
 		case dies:
 			c.Faults.Deaths = []sim.Death{{Replica: seed % 7, Call: 1 + seed%3}}
 		}
-		method := [...]methods.Method{methods.RecursiveDoubling, methods.ClockwiseRing, methods.MeetInMiddleRing}[seed%3]
+		method := []methods.Method{methods.RecursiveDoubling, methods.ClockwiseRing, methods.MeetInMiddleRing}[seed%3]
 		var hashes [2]uint64
 		for i := range hashes {
 			net, errs := apart(t, c, method)
@@ -178,7 +178,8 @@ func TestLost(t *testing.T) {
 // TestSlow: a slow replica is late once for each call.
 func TestSlow(t *testing.T) {
 	run := func(f sim.Faults) time.Duration {
-		net, _, err := allReduce(sim.Config{Model: cost.Model{Network: star(t, 4)}, Faults: f}, 64, methods.RecursiveDoubling)
+		c := sim.Config{Model: cost.Model{Network: star(t, 4)}, Faults: f}
+		net, _, err := allReduce(c, 64, methods.RecursiveDoubling)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -208,7 +208,8 @@ func (n *Net) circle(across bool) bool {
 	for i, node := range found {
 		a, b := nodes[node][0], nodes[found[(i+1)%len(found)]][0]
 		if a.call != b.call && !across {
-			a.fail(a.unfinished(), &transport.MismatchError{Replica: a.rank, Peer: b.rank, Mine: a.call, Theirs: b.call})
+			mismatch := &transport.MismatchError{Replica: a.rank, Peer: b.rank, Mine: a.call, Theirs: b.call}
+			a.fail(a.unfinished(), mismatch)
 			return true
 		}
 	}

@@ -200,8 +200,8 @@ func (n *Net) settle() {
 // look is called now and then while some wait. Time does not stand still for a replica that is away: for a while it has
 // begun no call, and nobody else has got on.
 //
-// Nor do calls that wait for each other through several lanes wait for ever, though it may be that a replica makes calls
-// on several goroutines, and that one is still to come.
+// Nor do calls that wait for each other through several lanes wait for ever, though it may be that a replica makes
+// calls on several goroutines, and that one is still to come.
 func (n *Net) look() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -47,8 +47,8 @@ func build(t *testing.T, spec methods.Spec) *schedule.Schedule {
 	return s
 }
 
-// allReduce runs an all-reduce of float32 over a network, by a method, and checks what comes out. It returns the request
-// for the schedule that was run.
+// allReduce runs an all-reduce of float32 over a network, by a method, and checks what comes out. It returns the
+// request for the schedule that was run.
 func allReduce(c sim.Config, elements int, m methods.Method) (*sim.Net, methods.Spec, error) {
 	net, eps, err := sim.New(c)
 	if err != nil {
@@ -152,6 +152,9 @@ func TestQueued(t *testing.T) {
 
 // TestDirect: 256 replicas that all send to all, over links that many messages share.
 func TestDirect(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("65,280 messages at once")
+	}
 	const n, bytes = 256, 1 << 30
 	for _, name := range []string{"torus:16x16", "fattree:16x16"} {
 		network := must(t)(cost.ParseNetwork(name))

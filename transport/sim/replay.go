@@ -21,7 +21,8 @@ import (
 // receives do not, which [schedule.Schedule.Check] compares.
 //
 // Errors: those of Price, and the context's cause.
-func Replay(ctx context.Context, m cost.Model, s *schedule.Schedule, members []int, bytes int64) (time.Duration, error) {
+func Replay(ctx context.Context, m cost.Model, s *schedule.Schedule, members []int, bytes int64) (time.Duration,
+	error) {
 	estimate, err := m.Price(s, members, bytes) // which checks all that there is
 	if err != nil {
 		return 0, fmt.Errorf("sim: %w", err)
@@ -139,7 +140,8 @@ type replay struct {
 
 func newReplay(m cost.Model, members []int, rounds int) *replay {
 	n := len(members)
-	r := &replay{model: m, members: members, rounds: make([]*round, rounds), at: make([]int32, n), open: make([]int32, n)}
+	r := &replay{model: m, members: members, rounds: make([]*round, rounds), at: make([]int32, n),
+		open: make([]int32, n)}
 	r.fabric = newFabric(m.Network, false, r.arrive)
 	return r
 }

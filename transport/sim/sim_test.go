@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -41,7 +42,12 @@ func open(t testing.TB, c sim.Config) (*sim.Net, []transport.Endpoint) {
 	return net, eps
 }
 
+var full = flag.Bool("full", false, "TestConformance under the race detector too")
+
 func TestConformance(t *testing.T) {
+	if underRace && !*full {
+		t.Skip("takes a minute of processors")
+	}
 	sim.Hurry(t)
 	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint {
 		_, eps := open(t, sim.Config{Model: cost.Model{Network: star(t, n)}})
