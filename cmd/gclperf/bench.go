@@ -125,7 +125,8 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 				b.status.Begin(fmt.Sprintf("# %v of %s, %v, %v (%d of %d)", k.collective, measure.FormatSize(of.size),
 					k.method, k.by, of.number, s.lines()))
 			}
-			r := runner{measure.Runner{Values: b.values.at(one), Comm: measured, Clerk: clerk, Operand: o}, b, of.kind}
+			r := runner{measure.Runner{Values: b.values.at(one), Comm: measured, Clerk: clerk, Operand: o,
+				Clock: s.Clock}, b, of.kind}
 			if err := r.measure(ctx, of.count); err != nil {
 				return err
 			}

@@ -89,7 +89,8 @@
 //	hand                 inproc, not given goroutines of this process             2 if not given
 //	hand                 tcp, unix, shm    processes that gclperf starts          2 if not given
 //	hand                 mpi               processes that mpirun starts           2 if not given
-//	gclrun, mpirun, ...  any but inproc    this process is one replica of a job   the job's; another one is an error
+//	hand                 sim               goroutines of this process             the -network's
+//	gclrun, mpirun, ...  any but these two this process is one replica of a job   the job's; another one is an error
 //	hand                 several, commas   one of these after the other           2 if not given
 //	gclrun, mpirun, ...  not given         the same, over the job's transport     the job's
 //

@@ -24,8 +24,10 @@ type raw struct {
 // flags declares the flags.
 func flags(r *raw) *flag.FlagSet {
 	f := flag.NewFlagSet("gclperf", flag.ContinueOnError)
-	r.Declare(f, measure.Usual{Collective: "allreduce", Method: "auto", Max: "64MiB", Factor: 2, Several: true})
-	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most; under gclrun or mpirun it is theirs", measure.MaxReplicas))
+	r.Declare(f, measure.Usual{Collective: "allreduce", Method: "auto", Max: "64MiB", Factor: 2, Several: true,
+		Simulates: true})
+	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most; under gclrun or mpirun it is theirs, and with sim the "+
+		"network's", measure.MaxReplicas))
 	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the "+
 		"method")
 	f.StringVar(&r.place, "place", "both", "where the result goes: oop (out of place), ip (in place) or both")
@@ -97,6 +99,10 @@ words are understood too: -d float,half -o sum, and -d all -o all for all types 
 With -transport tcp, unix, shm or mpi gclperf starts a process for each replica, on this host. With several, as in
 -transport tcp,unix,inproc, it measures over one after the other, and a second table has how many times as fast each is
 as the first. Started by gclrun, mpirun or another launcher it is one replica of the job. Replica 0 prints.
+
+With -transport sim the replicas are goroutines of this process on the network of -network, and times are those of that
+network: time on the processor counts as none, and so each call takes as long. So 5 calls are timed unless -iters or
+-time says how many.
 
 With -dirty calls are timed once more, before each of which every replica has rewritten its input: benchmarks that never
 do flatter caches. The column dirty takes the place of algbw.

@@ -60,7 +60,7 @@ func (p *program) Alone(ctx context.Context, s *measure.Settings) int {
 		p.Complain(err)
 		return command.Usage
 	}
-	return p.Finish(ctx, 0, gcl.Run(ctx, s.N, p.bench.replica))
+	return p.Finish(ctx, 0, s.Run(ctx, p.bench.replica))
 }
 
 // Measure implements measure.Task.

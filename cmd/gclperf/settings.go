@@ -16,6 +16,9 @@ const (
 	maxSynced  = 200_000
 )
 
+// simulatedCalls is -iters on a network on which all calls take as long.
+const simulatedCalls = 5
+
 // settings are the flags, parsed and checked.
 type settings struct {
 	*measure.Settings
@@ -60,6 +63,9 @@ func (r *raw) settings(given measure.Given, job int) (*settings, error) {
 	s := &settings{Settings: common, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
 		dirty: r.dirty, batch: r.batch, metrics: r.metrics, warm: -1, tries: r.check, verbose: r.verbose, cpu: r.cpu,
 		svg: r.svg, out: r.out}
+	if s.Network != nil && !given.Has("iters") && !given.Has("time") {
+		s.iters = simulatedCalls
+	}
 	if s.places, err = measure.ParsePlaces(r.place); err != nil {
 		return nil, err
 	}
@@ -127,6 +133,9 @@ func (s *settings) flags() string {
 		out += fmt.Sprint(" -w ", s.warm)
 	}
 	out += fmt.Sprint(" -c ", s.tries)
+	if s.Settings != nil && s.Network != nil {
+		out += " -network " + s.On
+	}
 	for _, f := range []struct {
 		name string
 		set  bool

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/measure"
 )
 
 // overEach measures over one transport after the other:
 //
-//	inproc    in this process
+//	inproc    in this process, and sim
 //	others    in a job for each, replica 0 of which prints CSV, which this process reads
 //
 // A transport that fails is the last one.
@@ -28,7 +27,7 @@ func (p *program) overEach(ctx context.Context) int {
 		one.Settings = all.Over(name)
 		if !one.Processes {
 			p.bench.settings = &one
-			err := gcl.Run(ctx, one.N, p.bench.replica)
+			err := one.Run(ctx, p.bench.replica)
 			p.bench.settings = &all
 			if err != nil {
 				return p.Finish(ctx, 0, err)
@@ -51,7 +50,7 @@ func (p *program) overEach(ctx context.Context) int {
 }
 
 // ofOutput are the flags that say what this process prints.
-var ofOutput = []string{"transport", "csv", "json", "v", "cpu", "out", "svg", "floor"}
+var ofOutput = []string{"transport", "network", "csv", "json", "v", "cpu", "out", "svg", "floor"}
 
 // over is the command line of a job over one of the transports.
 func (l *commandLine) over(transport string) []string {

@@ -58,6 +58,22 @@ func TestTransports(t *testing.T) {
 	}
 }
 
+// TestSimulated: times are those of the network, the same every time, and results are checked.
+func TestSimulated(t *testing.T) {
+	flags := strings.Fields("-transport sim -network torus:4:12.5e9,1us -method recursive_doubling -sizes 64K -place oop -json")
+	got := perform(t, t.Context(), nil, flags...)
+	all := parsed(t, got.stdout)
+	// A round of 64 KiB to a neighbour, and one two links far, each of which carries two messages: 3 us, and 3 times
+	// 5.243.
+	if got.code != command.OK || len(all) != 1 || all[0].N != 4 || all[0].Transport != "sim" || all[0].P50 != 18.7286 {
+		t.Errorf("%+v", got)
+	}
+	got = perform(t, t.Context(), func(replica int, result []byte) { result[0] ^= 1 }, flags...)
+	if got.code != command.Failed || !strings.Contains(got.stderr, "wrong values\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestWrongTransport: what is wrong in the processes of one transport is said once, and ends the run.
 func TestWrongTransport(t *testing.T) {
 	t.Setenv(asGclperf, "wrong 1")

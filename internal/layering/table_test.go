@@ -98,6 +98,11 @@ func table() []row {
 			imports: []string{"transport", "transport/internal/calls", "transport/internal/crowd",
 				"transport/internal/meeting", "internal/machine"},
 		},
+		{ // a network that is not there: it takes a price's numbers for time
+			pkg: "transport/sim",
+			imports: []string{"transport", "transport/internal/calls", "methods/cost", "methods/schedule",
+				"internal/ticks"},
+		},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
 		{pkg: "transport/internal/crowd", modules: []string{xsys}},
 		{pkg: "transport/internal/meeting", imports: []string{"transport"}},
@@ -132,7 +137,6 @@ func table() []row {
 			imports: []string{"transport", "methods/schedule", "transport/internal/hosts", "transport/internal/stream"},
 			modules: []string{"C"},
 		},
-		{pkg: "transport/sim", imports: []string{"transport", "topology"}},
 		{pkg: "gcl/internal/lane"},
 		{pkg: "gcl/internal/launch", pure: true}, // the environment comes in as a function
 		{pkg: "gcl/internal/memory", pure: true},
@@ -217,8 +221,8 @@ func table() []row {
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/command", "internal/plot", "internal/progress"}, modules: []string{gonum, xsync, xsys}},
 		{ // of the next two
 			pkg: "internal/measure", imports: []string{"internal/machine", "internal/closest", "internal/command",
-				"internal/oracle",
-				"internal/spawn", "gcl", "methods", "methods/schedule", "tensor", "transport/mpi"}, modules: []string{xsys},
+				"internal/oracle", "internal/spawn", "gcl", "methods", "methods/cost", "methods/schedule", "tensor",
+				"transport/mpi", "transport/sim"}, modules: []string{xsys},
 		},
 		{pkg: "cmd/gclperf", imports: []string{"internal/command", "internal/measure", "internal/plot", "gcl", "gcl/metrics", "methods/schedule", "methods", "tensor"}},
 		{pkg: "cmd/gcltune", imports: []string{"internal/command", "internal/machine", "internal/measure", "gcl", "methods/schedule", "methods"}},

@@ -19,7 +19,7 @@ import (
 // have, is printed once. flagErr is what Read has found.
 func (p *Program) member(ctx context.Context, f *Flags, flagErr error, task Task) (code int, joined bool) {
 	replica, agreed, refused := 0, false, false
-	err := gcl.RunProcess(ctx, gcl.JoinConfig{Transport: f.network()}, func(ctx context.Context, c *gcl.Comm) error {
+	err := gcl.RunProcess(ctx, gcl.JoinConfig{Transport: f.joins()}, func(ctx context.Context, c *gcl.Comm) error {
 		replica = c.Replica()
 		s, err := p.agree(ctx, c, flagErr, task)
 		if refused = s == nil; err != nil || refused {

@@ -30,7 +30,18 @@ type Runner struct {
 	Comm    *gcl.Comm // whose options are measured
 	Clerk   *gcl.Comm // for what replicas have to tell each other about the measurement
 	Operand Operand
+	Clock   func() time.Duration // nil: the system's
 }
+
+// now is the time since some moment.
+func (r *Runner) now() time.Duration {
+	if r.Clock != nil {
+		return r.Clock()
+	}
+	return time.Since(began)
+}
+
+var began = time.Now()
 
 // Clerk is a Comm of the same replicas as c for what they have to tell each other about the measurement: with processes
 // a lane of its own, so that nothing but the measured calls goes over the sockets of theirs.
@@ -46,13 +57,13 @@ func (r *Runner) Span(ctx context.Context, calls int) (float64, error) {
 	if err := r.Clerk.Barrier(ctx); err != nil {
 		return 0, err
 	}
-	start := time.Now()
+	start := r.now()
 	for range calls {
 		if err := r.Operand.Call(ctx, r.Comm); err != nil {
 			return 0, err
 		}
 	}
-	return time.Since(start).Seconds() / float64(calls), nil
+	return (r.now() - start).Seconds() / float64(calls), nil
 }
 
 // Path carries out a call, though not by a Batch, and returns how its data went. Of a call that first tried another

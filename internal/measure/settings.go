@@ -8,9 +8,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
@@ -22,7 +25,10 @@ type Settings struct {
 	Beside          bool   // this process is on the host of replica 0
 	Transport       string // the first of Transports
 	Transports      []string
-	Processes       bool // each replica is a process of its own
+	Processes       bool                 // each replica is a process of its own
+	Network         cost.Network         // of the transport sim; else nil
+	On              string               // the name of Network
+	Clock           func() time.Duration // the time on Network; nil: it is the system's
 	Methods         []methods.Method
 	Implementations []gcl.Implementation
 	DType           tensor.DType // the first that was asked for, or that of Of
@@ -78,6 +84,8 @@ const MaxReplicas = 1024
 type Flags struct {
 	collective, transport, method, implementation string
 	dtype, op, min, max, step, sizes              string
+	network                                       string // of the transport sim
+	simulates                                     bool
 	root, factor                                  int
 	program                                       string
 	several                                       bool
@@ -87,12 +95,13 @@ type Flags struct {
 type Usual struct {
 	Collective, Method, Max string
 	Factor                  int
+	Simulates               bool // -transport may be sim, and there is a -network
 	Several                 bool // -dtype, -op and -transport may list several, the first two say all
 }
 
 // Declare declares the flags. Those of nccl-tests with one letter are among them.
 func (r *Flags) Declare(f *flag.FlagSet, usual Usual) {
-	r.program, r.several = f.Name(), usual.Several
+	r.program, r.several, r.simulates = f.Name(), usual.Several, usual.Simulates
 	list, over := "", ""
 	if r.several {
 		over = "; several with commas are compared"
@@ -100,6 +109,10 @@ func (r *Flags) Declare(f *flag.FlagSet, usual Usual) {
 	}
 	f.StringVar(&r.collective, "collective", usual.Collective,
 		"what to measure: some of "+strings.Join(CollectiveNames(), ", ")+", with commas; or all")
+	if r.simulates {
+		over += "; sim, goroutines of one process on a -network, in its time"
+		f.StringVar(&r.network, "network", "", "of -transport sim, a "+command.NetworkUsage)
+	}
 	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+
 		"tcp, unix or shm, a process for each, which "+r.program+" starts; mpi, the same by mpirun, if built with -tags mpi; "+
 		"under gclrun or mpirun it is theirs unless given"+over)
@@ -143,7 +156,7 @@ func (r *Flags) Settings(given Given, n, job int) (*Settings, error) {
 		return nil, err
 	}
 	switch {
-	case s.N < 1 || s.N > MaxReplicas:
+	case s.Network == nil && (s.N < 1 || s.N > MaxReplicas): // else sim.New says so
 		return nil, fmt.Errorf("-n %d, want 1 to %d", s.N, MaxReplicas)
 	case r.root < 0 || r.root >= s.N:
 		return nil, fmt.Errorf("%s %d is not a rank, 0 to %d", given.As("root"), r.root, s.N-1)

@@ -2,22 +2,42 @@ package measure
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
+	"gogcl.dev/methods/cost"
 	"gogcl.dev/transport/mpi"
+	"gogcl.dev/transport/sim"
 )
 
-// inproc is the transport among goroutines of one process. All others are between processes.
+// inproc is the transport among goroutines of one process.
 const inproc = "inproc"
+
+// simulated is that among goroutines on a network of package cost, in its time. All others are between processes.
+const simulated = "sim"
+
+// inProcess reports whether the replicas of a transport are goroutines of this process.
+func inProcess(transport string) bool { return transport == inproc || transport == simulated }
 
 // overMPI is MPI itself, whose processes mpirun starts.
 const overMPI = "mpi"
 
 // transports are the values of -transport.
-var transports = []string{inproc, "tcp", "unix", "shm", overMPI}
+var transports = []string{inproc, "tcp", "unix", "shm", overMPI, simulated}
+
+// known are those that the program has.
+func (r *Flags) known() []string {
+	if r.simulates {
+		return transports
+	}
+	return transports[:len(transports)-1]
+}
 
 // connect says what the replicas talk over. job is the number of processes in the job that has started this one, 0
 // where there is none. auto is only a job's, which may be on several hosts.
@@ -28,10 +48,10 @@ func (r *Flags) connect(s *Settings, given Given, n, job int) error {
 	}
 	s.Transport, s.Processes = s.Transports[0], job > 0
 	for _, name := range s.Transports {
-		s.Processes = s.Processes || name != inproc
+		s.Processes = s.Processes || !inProcess(name)
 		switch {
-		case !slices.Contains(transports, name):
-			return Unknown("-transport", name, transports)
+		case !slices.Contains(r.known(), name):
+			return Unknown("-transport", name, r.known())
 		case name == overMPI && !mpi.Built:
 			return fmt.Errorf("-transport mpi needs %s built with MPI: go build -tags mpi ./cmd/%[1]s", r.program)
 		}
@@ -43,11 +63,14 @@ func (r *Flags) connect(s *Settings, given Given, n, job int) error {
 	case job > 0 && len(s.Transports) > 1:
 		return fmt.Errorf("-transport %s: this is one of the %d processes of a job, which has one transport: want one, or "+
 			"start %s by itself", r.transport, job, r.program)
-	case job > 0 && given.Has("transport") && r.transport == inproc:
-		return fmt.Errorf("-transport inproc is among goroutines of one process, and this is one of the %d processes "+
-			"of a job: leave it out, or start %s by itself", job, r.program)
+	case job > 0 && given.Has("transport") && inProcess(r.transport):
+		return fmt.Errorf("-transport %s is among goroutines of one process, and this is one of the %d processes "+
+			"of a job: leave it out, or start %s by itself", r.transport, job, r.program)
 	}
 	s.N = n
+	if err := r.simulate(s, given); err != nil {
+		return err
+	}
 	if job > 0 {
 		s.N = job
 		if !given.Has("transport") {
@@ -58,16 +81,50 @@ func (r *Flags) connect(s *Settings, given Given, n, job int) error {
 	return Once("-transport", s.Transports)
 }
 
+// simulate reads the network of -transport sim, which says how many replicas there are.
+func (r *Flags) simulate(s *Settings, given Given) error {
+	switch sim := slices.Contains(s.Transports, simulated); {
+	case !sim && given.Has("network"):
+		return errors.New("-network is that of -transport sim")
+	case !sim:
+		return nil
+	case r.network == "":
+		return errors.New("-transport sim needs a -network, such as torus:8x8 or fattree:16x8")
+	}
+	var err error
+	if s.Network, err = command.Network(r.network); err != nil {
+		return fmt.Errorf("-network: %w", err)
+	}
+	if n := s.Network.Replicas(); given.Has("n") && n != s.N {
+		return fmt.Errorf("%s %d, and -network %s has %d replicas: leave %[1]s out", given.As("n"), s.N, r.network, n)
+	}
+	s.N, s.On = s.Network.Replicas(), r.network
+	return nil
+}
+
+// Run has a body run on the replicas of this process, over the transport of the settings.
+func (s *Settings) Run(ctx context.Context, body func(context.Context, *gcl.Comm) error) error {
+	if s.Transport != simulated {
+		return gcl.Run(ctx, s.N, body)
+	}
+	net, endpoints, err := sim.New(sim.Config{Model: cost.Model{Network: s.Network}})
+	if err != nil {
+		return err
+	}
+	s.Clock = net.Now
+	return gcl.Run(ctx, s.N, body, gcl.WithEndpoints(endpoints))
+}
+
 // Over is the settings of one of several transports.
 func (s *Settings) Over(transport string) *Settings {
 	one := *s
-	one.Transport, one.Transports, one.Processes = transport, []string{transport}, transport != inproc
+	one.Transport, one.Transports, one.Processes = transport, []string{transport}, !inProcess(transport)
 	return &one
 }
 
-// network is the transport to join a job with: "" where the job is to say, or the flag is wrong.
-func (r *Flags) network() string {
-	if r.transport == inproc || !slices.Contains(transports, r.transport) {
+// joins is the transport to join a job with: "" where the job is to say, or the flag is wrong.
+func (r *Flags) joins() string {
+	if inProcess(r.transport) || !slices.Contains(transports, r.transport) {
 		return ""
 	}
 	return r.transport

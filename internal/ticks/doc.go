@@ -11,8 +11,24 @@ import (
 	"time"
 )
 
+// useCounter says that Now reads the counter.
+var useCounter atomic.Bool
+
 // epoch is a moment by both clocks.
-var epoch = now()
+var epoch = begin()
+
+func begin() moment {
+	useCounter.Store(invariant())
+	return now()
+}
+
+// FollowTime has Now go by package time from now on, in the whole program: so ticks are virtual where time is, in a
+// bubble of testing/synctest. Then a tick is a nanosecond. What lasts meanwhile has a wrong length. It returns what
+// undoes it.
+func FollowTime() (undo func()) {
+	before := useCounter.Swap(false)
+	return func() { useCounter.Store(before) }
+}
 
 type moment struct {
 	ticks int64
@@ -40,7 +56,7 @@ type Scale struct {
 
 // NewScale measures how long a tick takes, by all the time since the program began. If that is less than a millisecond
 // it waits for one. Where time is not the processor's, as in a bubble of testing/synctest, a tick counts as a
-// nanosecond.
+// nanosecond, which it is after FollowTime only.
 func NewScale() Scale {
 	s, _ := measure()
 	return s
@@ -48,6 +64,9 @@ func NewScale() Scale {
 
 // measure makes a Scale, and reports whether a tick was measured and not just taken for a nanosecond.
 func measure() (s Scale, measured bool) {
+	if !useCounter.Load() { // Now is in nanoseconds
+		return Scale{1}, false
+	}
 	for range 2 {
 		m := now()
 		if elapsed := m.time.Sub(epoch.time); elapsed >= time.Millisecond && m.ticks > epoch.ticks {
@@ -68,7 +87,7 @@ func Since(from int64) time.Duration { return Between(from, Now()) }
 // Between is the time from one reading of Now to another, by the Scale of Since.
 func Between(from, to int64) time.Duration {
 	s := known.Load()
-	if s == nil {
+	if s == nil || !useCounter.Load() {
 		made, measured := measure()
 		if s = &made; measured {
 			known.Store(s)

@@ -9,11 +9,9 @@ func counter() int64
 // bit 8: Intel's manual, volume 3, section 18.17.1).
 func invariant() bool
 
-var useCounter = invariant()
-
 // Now returns the number of ticks since some moment.
 func Now() int64 {
-	if useCounter {
+	if useCounter.Load() {
 		return counter()
 	}
 	return sinceStart()

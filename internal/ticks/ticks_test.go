@@ -81,3 +81,19 @@ func TestSinceInBubble(t *testing.T) {
 		t.Errorf("%v is kept", *s)
 	}
 }
+
+// After FollowTime ticks are those of the bubble, by scales of before and after.
+func TestFollowTime(t *testing.T) {
+	undo := FollowTime()
+	defer undo()
+	synctest.Test(t, func(t *testing.T) {
+		from := Now()
+		time.Sleep(time.Hour)
+		if d := Since(from); d != time.Hour {
+			t.Errorf("%v since, want an hour", d)
+		}
+		if d := NewScale().Between(from, Now()); d != time.Hour {
+			t.Errorf("%v between, want an hour", d)
+		}
+	})
+}

@@ -26,9 +26,11 @@ func TestAnyInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	anyinput.Check(t, anyinput.API{
-		Functions: map[string]any{"FatTree": cost.FatTree, "Machine": cost.Machine, "ParseGraph": cost.ParseGraph,
-			"ParseNetwork": cost.ParseNetwork, "Price": cost.Price, "TopologyOf": cost.TopologyOf, "Torus": cost.Torus},
-		Types: []any{cost.Bound{}, cost.Estimate{}, cost.Graph{}, cost.Level{}, cost.Link{}, cost.Model{}},
+		Functions: map[string]any{"FatTree": cost.FatTree, "LengthsOf": cost.LengthsOf, "Machine": cost.Machine,
+			"ParseGraph": cost.ParseGraph, "ParseNetwork": cost.ParseNetwork, "Price": cost.Price,
+			"TopologyOf": cost.TopologyOf, "Torus": cost.Torus},
+		Types: []any{cost.Bound{}, cost.Estimate{}, cost.Graph{}, cost.Lengths{}, cost.Level{}, cost.Link{},
+			cost.Model{}},
 		Values: []any{whole, s, []int{0, 1, 2}, []int{3, 2, 1}, int64(1000), graph, cost.Model{Network: graph}, fast,
 			"torus:3x2", "fattree:3x2:1e9,1us", "clique:2+1",
 			cost.Level{Children: 2, Link: fast}, &schedule.Traffic{Size: 3, Chunks: 3,

@@ -114,6 +114,11 @@ func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
 	case schedule.Recv, schedule.Copy:
 		return nil
 	}
+	return checkSpan(s, what, span)
+}
+
+// checkSpan refuses a span that no schedule can have.
+func checkSpan(s *schedule.Schedule, what string, span *schedule.Span) error {
 	one := *span
 	one.Count = min(one.Count, 1)
 	if span.Stride != 0 && (span.Count > s.Chunks || len(one.AppendRuns(nil, s.Chunks)) == 0 ||
@@ -159,7 +164,7 @@ func (m Model) Check() error {
 		return err
 	}
 	for number := range m.Network.Links() {
-		if err := m.Network.Link(number).check(); err != nil {
+		if err := m.Network.Link(number).Check(); err != nil {
 			return fmt.Errorf("cost: link %d: %w", number, err)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// lengths says how many bytes spans of a schedule have.
-type lengths struct {
+// Lengths says how many bytes spans of a schedule have. [LengthsOf] finds them.
+type Lengths struct {
 	s     *schedule.Schedule
 	bytes int64
 
@@ -19,9 +19,26 @@ type lengths struct {
 	longest int64
 }
 
+// LengthsOf finds the lengths in a schedule for a larger buffer of so many bytes. With a schedule.CustomContract that
+// is the longest of all ranks' buffers. Errors: no schedule, one of no chunks, negative bytes, a contract that
+// is wrong.
+func LengthsOf(s *schedule.Schedule, bytes int64) (*Lengths, error) {
+	switch {
+	case s == nil:
+		return nil, fmt.Errorf("cost: nil schedule")
+	case s.Chunks < 1 || bytes < 0:
+		return nil, fmt.Errorf("cost: %d bytes in %d chunks", bytes, s.Chunks)
+	}
+	l, err := lengthsOf(s, bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &l, nil
+}
+
 // lengthsOf finds them. A contract that is wrong is an error.
-func lengthsOf(s *schedule.Schedule, bytes int64) (lengths, error) {
-	l := lengths{s: s, bytes: bytes}
+func lengthsOf(s *schedule.Schedule, bytes int64) (Lengths, error) {
+	l := Lengths{s: s, bytes: bytes}
 	own := s.Custom
 	if own == nil {
 		return l, nil
@@ -49,8 +66,16 @@ func lengthsOf(s *schedule.Schedule, bytes int64) (lengths, error) {
 	return l, nil
 }
 
-// of is how many bytes a span has.
-func (l *lengths) of(span schedule.Span) int64 {
+// Of is how many bytes a span has. One that no schedule can have has none, and so has any of nil.
+func (l *Lengths) Of(span schedule.Span) int64 {
+	if l == nil || l.s == nil || checkSpan(l.s, "span", &span) != nil {
+		return 0
+	}
+	return l.of(span)
+}
+
+// of is Of for a span that has been checked.
+func (l *Lengths) of(span schedule.Span) int64 {
 	if l.starts == nil {
 		return lengthOf(l.s, span, l.bytes)
 	}

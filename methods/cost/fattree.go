@@ -37,7 +37,7 @@ func FatTree(levels ...Level) (Network, error) {
 		if l.Children < 1 {
 			return nil, fmt.Errorf("cost: level %d of a fat tree with %d children, want 1 or more", i, l.Children)
 		}
-		if err := l.Link.check(); err != nil {
+		if err := l.Link.Check(); err != nil {
 			return nil, fmt.Errorf("cost: link of level %d of a fat tree: %w", i, err)
 		}
 		if l.Children > maxReplicas/t.below[i] {

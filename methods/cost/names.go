@@ -121,7 +121,7 @@ func parseLink(words []string) (Link, error) {
 			return Link{}, fmt.Errorf("%.100q cables, want 1 to %d", words[2], maxCables)
 		}
 	}
-	return l, l.check()
+	return l, l.Check()
 }
 
 // parseMachine is a machine of link domains of a shape.

@@ -39,7 +39,8 @@ const (
 	maxCables   = 1 << 10
 )
 
-func (l Link) check() error {
+// Check refuses a link that cannot be.
+func (l Link) Check() error {
 	switch {
 	case !(l.BytesPerSecond > 0) || math.IsInf(l.BytesPerSecond, 1):
 		return fmt.Errorf("%v bytes per second, want a finite number above 0", l.BytesPerSecond)

@@ -96,7 +96,7 @@ type drawing struct {
 // join adds a link of the network.
 func (b *drawing) join(from, to int32, number int) {
 	l := b.links.Link(number)
-	if err := l.check(); err != nil {
+	if err := l.Check(); err != nil {
 		b.err = cmp.Or(b.err, fmt.Errorf("cost: link %d: %w", number, err))
 		return
 	}

@@ -102,7 +102,7 @@ func (r *round) fold(rank int, bytes float64) {
 // add adds the first cable of a link.
 func (r *round) add(number int) error {
 	l := r.model.Network.Link(number)
-	if err := l.check(); err != nil {
+	if err := l.Check(); err != nil {
 		return err
 	}
 	c := cable{bytesPerSecond: l.BytesPerSecond, latency: l.Latency.Seconds()}

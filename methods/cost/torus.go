@@ -46,7 +46,7 @@ func Torus(dims []int, links ...Link) (Network, error) {
 		return nil, fmt.Errorf("cost: %d links for a torus of %d dimensions, want 1 or %[2]d", len(links), len(dims))
 	}
 	for i, l := range links {
-		if err := l.check(); err != nil {
+		if err := l.Check(); err != nil {
 			return nil, fmt.Errorf("cost: link of dimension %d of a torus: %w", i, err)
 		}
 	}

@@ -129,7 +129,7 @@ func (m Model) least(t *schedule.Traffic, bytes int64) time.Duration {
 	fastest, latency := 0.0, math.Inf(1)
 	for number := range m.Network.Links() {
 		l := m.Network.Link(number)
-		if l.check() != nil {
+		if l.Check() != nil {
 			return 0 // which the price finds
 		}
 		fastest, latency = max(fastest, l.BytesPerSecond*float64(max(l.Cables, 1))), min(latency, l.Latency.Seconds())
