@@ -77,7 +77,7 @@ var columns = []string{"network", "ranks", "collective", "bytes", "auto", "auto 
 
 func (a *choices) run(_ context.Context, stdout io.Writer) error {
 	lines := [][]string{columns}
-	for _, name := range strings.Fields(a.networks) {
+	for name := range strings.FieldsSeq(a.networks) {
 		of, err := a.on(name)
 		if err != nil {
 			return err

@@ -273,10 +273,7 @@ func (t *torus) countAll(from, to []int, e *everyone) bool {
 		for down := range 2 {
 			count, farthest := 0, 0
 			for up := 1; up < d; up++ {
-				hops := up
-				if up > d-up {
-					hops = d - up
-				}
+				hops := min(up, d-up)
 				if (up > d-up) == (down == 1) {
 					count, farthest = count+hops, max(farthest, hops)
 				}
