@@ -15,16 +15,18 @@ import (
 
 	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/internal/command"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
+	"gogcl.dev/transport/sim"
 )
 
 // choices is what auto does: the method that auto takes by price, beside the best of all.
 type choices struct {
 	networks, collectives string
 	overhead              time.Duration
-	csv                   bool
+	csv, simulate         bool
 	sizes                 []int64
 	of                    []schedule.Collective
 }
@@ -38,6 +40,8 @@ func autoVerb(f *flag.FlagSet, _ *source) work {
 	sizes := f.String("bytes", "1K,1M,1G", "`sizes` of the larger buffer, with commas: 8, 4K, 1M, 2G")
 	f.DurationVar(&a.overhead, "overhead", 0, "`time` that a message takes of its sender's processor, and once more of "+
 		"its receiver's, such as 300ns")
+	f.BoolVar(&a.simulate, "simulate", false, fmt.Sprintf("add the times that transport/sim takes, and the best of them, "+
+		"up to %d ranks", mostSimulated))
 	f.BoolVar(&a.csv, "csv", false, "print CSV")
 	check := func() (err error) {
 		if a.overhead < 0 || a.overhead > time.Second {
@@ -75,10 +79,19 @@ func collectivesOf(text string) ([]schedule.Collective, error) {
 // columns are those of the table.
 var columns = []string{"network", "ranks", "collective", "bytes", "auto", "auto time", "best", "best time", "ratio"}
 
-func (a *choices) run(_ context.Context, stdout io.Writer) error {
-	lines := [][]string{columns}
+// simulatedColumns follow with -simulate.
+var simulatedColumns = []string{"auto simulated", "best simulated", "best time simulated", "ratio simulated"}
+
+// mostSimulated is the largest group of which all methods are simulated.
+const mostSimulated = 512
+
+func (a *choices) run(ctx context.Context, stdout io.Writer) error {
+	lines := [][]string{slices.Clone(columns)}
+	if a.simulate {
+		lines[0] = append(lines[0], simulatedColumns...)
+	}
 	for name := range strings.FieldsSeq(a.networks) {
-		of, err := a.on(name)
+		of, err := a.on(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -99,7 +112,7 @@ func (a *choices) run(_ context.Context, stdout io.Writer) error {
 }
 
 // on are the lines of a network.
-func (a *choices) on(name string) ([][]string, error) {
+func (a *choices) on(ctx context.Context, name string) ([][]string, error) {
 	network, err := command.Network(name)
 	if err != nil {
 		return nil, err
@@ -135,16 +148,65 @@ func (a *choices) on(name string) ([][]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			ratio := 1.0
-			if best.Time > 0 {
-				ratio = float64(took) / float64(best.Time)
+			line := []string{name, strconv.Itoa(n), c.String(), strconv.FormatInt(bytes, 10), method(chosen), took.String(),
+				method(best), best.Time.String(), ratio(took, best.Time)}
+			if a.simulate {
+				more, err := simulated(ctx, model, members, table, chosen, c, bytes)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
+				line = append(line, more...)
 			}
-			lines = append(lines, []string{name, strconv.Itoa(n), c.String(), strconv.FormatInt(bytes, 10),
-				method(chosen), took.String(), method(best), best.Time.String(),
-				strconv.FormatFloat(ratio, 'f', 2, 64)})
+			lines = append(lines, line)
 		}
 	}
 	return lines, nil
+}
+
+// ratio is how many times as long as the best a time is.
+func ratio(took, best time.Duration) string {
+	if best == 0 {
+		best, took = 1, 1
+	}
+	return strconv.FormatFloat(float64(took)/float64(best), 'f', 2, 64)
+}
+
+// simulated has the simulated times of a choice and of the best of all methods.
+func simulated(ctx context.Context, model cost.Model, members []int, table *cheapest.Table, chosen *cheapest.Choice,
+	c schedule.Collective, bytes int64) ([]string, error) {
+	if len(members) > mostSimulated {
+		return slices.Repeat([]string{"-"}, len(simulatedColumns)), nil
+	}
+	time := func(s methods.Spec) (time.Duration, error) {
+		if cheapest.BySteps(s) {
+			made, err := methods.Build(s)
+			if err != nil {
+				return 0, err
+			}
+			return sim.Replay(ctx, model, made, members, bytes)
+		}
+		traffic, err := s.Traffic()
+		if err != nil {
+			return 0, err
+		}
+		return sim.ReplayTraffic(ctx, model, traffic, members, bytes)
+	}
+	took, err := time(table.Request(chosen, c))
+	if err != nil {
+		return nil, err
+	}
+	best := *chosen
+	best.Time = took
+	for s := range table.Requests(c) {
+		t, err := time(s)
+		if err != nil {
+			return nil, err
+		}
+		if t < best.Time {
+			best.Method, best.Pieces, best.Time = s.Method, s.Pieces, t
+		}
+	}
+	return []string{took.String(), method(&best), best.Time.String(), ratio(took, best.Time)}, nil
 }
 
 // method is a choice, with the pieces of a pipeline.

@@ -22,7 +22,9 @@ func TestPriceAll(t *testing.T) {
 		"torus_price.golden":  "price -method all -bytes 1K,64M -network torus:4x4",
 		"one_price.golden":    "price -method all -n 1 -bytes 8",
 		"torus_auto.golden":   "auto -network torus:2x2x2 -collective all-reduce,all-to-all -bytes 1K,1M,1G -overhead 500ns",
-		"csv_auto.golden":     "auto -csv -network open-ladder:4 -collective broadcast -bytes 1500,1G",
+		"simulated_auto.golden": "auto -simulate -network fattree:3x2:25e9,1us:12.5e9,500ns -collective all-gather -bytes 8,1G " +
+			"-overhead 500ns",
+		"csv_auto.golden": "auto -csv -network open-ladder:4 -collective broadcast -bytes 1500,1G",
 	} {
 		code, stdout, stderr := gclsched(t, line)
 		if code != command.OK || stderr != "" {

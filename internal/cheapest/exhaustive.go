@@ -2,6 +2,7 @@ package cheapest
 
 import (
 	"errors"
+	"iter"
 	"math"
 	"time"
 
@@ -25,33 +26,53 @@ const mostSwingPriced = 512
 func (t *Table) Exhaustive(c schedule.Collective, bytes int64) (*Choice, error) {
 	best := &Choice{Bytes: bytes}
 	best.Time = math.MaxInt64
-	for _, m := range methods.All() {
-		s := t.spec(m, c)
-		if m.Own() && !m.InGallery() || s.Makes() != nil || sameAsDirect(s) {
+	var last methods.Method
+	for s := range t.Requests(c) {
+		if s.Method != last {
+			last = s.Method
+			best.Among++
+		}
+		e, err := t.whole(s, bytes, BySteps(s), best)
+		if errors.Is(err, errAbove) {
 			continue
 		}
-		steps := len(t.members) <= mostExpanded
-		if name := m.String(); name == "swing" || name == "swing_2d" {
-			if len(t.members) > mostSwingPriced {
-				continue
-			}
-			steps = true
+		if err != nil {
+			return nil, err
 		}
-		best.Among++
-		for _, s.Pieces = range Cuts(s) {
-			e, err := t.whole(s, bytes, steps, best)
-			if errors.Is(err, errAbove) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			if e.Time < best.Time {
-				best.Method, best.Pieces, best.Estimate = m, s.Pieces, e
-			}
+		if e.Time < best.Time {
+			best.Method, best.Pieces, best.Estimate = s.Method, s.Pieces, e
 		}
 	}
 	return best, nil
+}
+
+// Requests yields what all methods are asked for that do a collective, a pipeline once for each number of its pieces:
+// all but swing among more than 512 ranks.
+func (t *Table) Requests(c schedule.Collective) iter.Seq[methods.Spec] {
+	return func(yield func(methods.Spec) bool) {
+		for _, m := range methods.All() {
+			s := t.spec(m, c)
+			if m.Own() && !m.InGallery() || s.Makes() != nil || sameAsDirect(s) || swings(s) && s.Size > mostSwingPriced {
+				continue
+			}
+			for _, s.Pieces = range Cuts(s) {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// BySteps reports whether a request has few steps, so that its schedule is looked at and not what describes its
+// messages; of swing only the schedule shows them.
+func BySteps(s methods.Spec) bool { return s.Size <= mostExpanded || swings(s) }
+
+// Request is what the chosen method is asked for.
+func (t *Table) Request(chosen *Choice, c schedule.Collective) methods.Spec {
+	s := t.spec(chosen.Method, c)
+	s.Pieces = chosen.Pieces
+	return s
 }
 
 // errAbove is of a price above the best one.
@@ -79,8 +100,7 @@ func (t *Table) whole(s methods.Spec, bytes int64, steps bool, best *Choice) (co
 
 // Exactly is what a choice takes for so many bytes, and not for its class.
 func (t *Table) Exactly(chosen *Choice, c schedule.Collective, bytes int64) (time.Duration, error) {
-	s := t.spec(chosen.Method, c)
-	s.Pieces = chosen.Pieces
-	e, err := t.whole(s, bytes, len(t.members) <= mostExpanded, &Choice{Estimate: cost.Estimate{Time: math.MaxInt64}})
+	s := t.Request(chosen, c)
+	e, err := t.whole(s, bytes, BySteps(s), &Choice{Estimate: cost.Estimate{Time: math.MaxInt64}})
 	return e.Time, err
 }
