@@ -54,6 +54,8 @@ func WithTopology(t topology.Topology) CommOption {
 // price is one for sizes around a power of two, and made when a call first asks for it: see docs/design/auto.md.
 // Explain cites it. Calls that go over memory which the replicas share, and phases of Hybrid, go as without a network.
 //
+// An endpoint that has a method Model() cost.Model, as those of transport/sim have, gives the network itself.
+//
 // All replicas give the same network, of as many replicas as there are, numbered alike. Join refuses networks that
 // differ, and so does every call, as an ErrMismatch. Ring orders are those of the topology: see [WithTopology].
 func WithNetwork(m cost.Model) CommOption { return func(c *config) { c.network = &m } }
@@ -122,12 +124,30 @@ func newConfig(n int, opts []CommOption) (*config, error) {
 	return c, nil
 }
 
-// place says where the replicas of a transport sit if no option did.
+// place says where the replicas of a transport sit, and what connects them, if no option did.
 func (c *config) place(e transport.Endpoint) (err error) {
+	if m, ok := e.(modelled); ok && c.prices == nil {
+		c.prices = pricesOf(e, m)
+	}
 	if !c.machine {
 		c.topology, err = byHost(e)
 	}
 	return err
+}
+
+// modelled is an endpoint that knows the network between the replicas. All endpoints of its transport know the same.
+type modelled interface{ Model() cost.Model }
+
+// pricesOf are those of the endpoint's network, which the replicas of a process share if the transport has them find
+// each other.
+func pricesOf(e transport.Endpoint, m modelled) *cheapest.Prices {
+	made := sync.OnceValue(func() *cheapest.Prices { return cheapest.New(m.Model()) })
+	if s, ok := e.(transport.Shared); ok {
+		type key struct{}
+		kept, _ := s.Shared().LoadOrStore(key{}, made)
+		made = kept.(func() *cheapest.Prices)
+	}
+	return made()
 }
 
 // Run calls body on n replicas, each a goroutine with its own Comm of all n, and returns when all have returned.

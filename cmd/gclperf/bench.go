@@ -223,7 +223,8 @@ func (b *bench) describe(c measure.Collective, k measure.Kind, p measure.Place, 
 		Collective: c.String(), Transport: s.Transport, Implementation: o.Implementation.String(),
 		Method: o.Method.String(), N: s.N,
 		Bytes: c.Larger(count, s.N) * k.DType.Size(), Count: count, DType: k.DType.String(), Op: "none",
-		Root: -1, Place: p.String(), Wrong: -1, Dirty: -1, CPU: -1, Origin: b.origin,
+		Root: -1, Place: p.String(), Wrong: -1, Dirty: -1, CPU: -1, OfBound: -1,
+		Origin: b.origin,
 	}
 	if c.Reduces() {
 		out.Op = k.Op.String()

@@ -49,6 +49,9 @@
 // look for it count, and those that sleep do not. With -cpu the table has their time, cpu, in place of busbw. Fields of
 // -json and -csv have it as cpu_us, -1 where the system does not say.
 //
+// Of -transport sim the table has bound in place of busbw: how many percent of what the network allows
+// (cost.Model.Bound) the time is. Fields of -json and -csv have the part as of_bound, -1 where no network is known.
+//
 // One more call, before the timed ones, finds out how the data goes: by messages, over peer memory, or by boards on
 // which small data is published. It is a line below the table, and the field path. Over shm it says whether the
 // replicas shared their buffers, which are from gcl.Alloc: not with GCL_OPTIONS={"sharedAlloc":false}.

@@ -102,7 +102,7 @@ as the first. Started by gclrun, mpirun or another launcher it is one replica of
 
 With -transport sim the replicas are goroutines of this process on the network of -network, and times are those of that
 network: time on the processor counts as none, and so each call takes as long. So 5 calls are timed unless -iters or
--time says how many.
+-time says how many. The column bound takes the place of busbw: how many percent of what the network allows.
 
 With -dirty calls are timed once more, before each of which every replica has rewritten its input: benchmarks that never
 do flatter caches. The column dirty takes the place of algbw.

@@ -11,6 +11,8 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/measure"
+	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
 )
 
 // The same as in bench/peers/mpibench.c, so that times can be compared.
@@ -97,7 +99,23 @@ func (r *runner) measure(ctx context.Context, count int) error {
 	if sums[3] == 0 {
 		out.CPU = short(1e6 * sums[2])
 	}
+	if s := r.bench.settings; s.Network != nil {
+		bound, err := cost.Model{Network: s.Network}.Bound(schedule.Collective(r.Operand.Collective), s.Root, ranks(s.N))
+		if err != nil {
+			return err
+		}
+		out.OfBound = short(bound.Reached(int64(out.Bytes), time.Duration(1e3*out.P50)))
+	}
 	return r.bench.note(out)
+}
+
+// ranks are 0 to n-1.
+func ranks(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
 
 // first reports whether this is the first replica of its process: the one that does what is to be done once a process.

@@ -26,5 +26,6 @@ type measurement struct {
 	Dirty          float64 `json:"dirty_p50_us"` // of calls after a rewrite of the inputs; -1 without -dirty
 	CPU            float64 `json:"cpu_us"`       // processor time of a call, of all replicas; -1: not known
 	Path           string  `json:"path"`         // how the data of a call goes, as gcl.Path says it
+	OfBound        float64 `json:"of_bound"`     // what part of what the network allows P50 is; -1: no network is known
 	measure.Origin
 }

@@ -17,7 +17,7 @@ func sample() []measurement {
 		Collective: "allreduce", Transport: "inproc",
 		Implementation: "Auto", Method: "auto", N: 8, Bytes: 8, Count: 2, DType: "float32", Op: "ADD",
 		Root: -1, Place: "oop", P50: 0.7012, P90: 0.9, P99: 12.3456, AlgBW: 0.0114, BusBW: 0.01995, Load: 0.25,
-		Dirty: -1, CPU: 1.375, Path: "small",
+		Dirty: -1, CPU: 1.375, Path: "small", OfBound: -1,
 		Origin: measure.Origin{Version: "v1.2.3", Date: "2026-11-23T03:04:05Z", Machine: "Fast, Inc. linux/amd64",
 			Cores: 8, GOMAXPROCS: 4, Settings: `-time 100ms -c 1 GCL_OPTIONS={"method": "auto"}`},
 	}
@@ -102,7 +102,7 @@ func TestGolden(t *testing.T) {
 // TestFields holds on to the fields of -json, which others read.
 func TestFields(t *testing.T) {
 	const want = "collective transport implementation method n bytes count dtype op root place p50_us p90_us p99_us " +
-		"algbw_gbps busbw_gbps wrong allocs load dirty_p50_us cpu_us path version date machine cores gomaxprocs settings"
+		"algbw_gbps busbw_gbps wrong allocs load dirty_p50_us cpu_us path of_bound version date machine cores gomaxprocs settings"
 	got := fieldNames()
 	if strings.Join(got, " ") != want {
 		t.Errorf("fields %v, want %s", got, want)

@@ -133,7 +133,7 @@ func (s *settings) flags() string {
 		out += fmt.Sprint(" -w ", s.warm)
 	}
 	out += fmt.Sprint(" -c ", s.tries)
-	if s.Settings != nil && s.Network != nil {
+	if s.simulates() {
 		out += " -network " + s.On
 	}
 	for _, f := range []struct {
@@ -149,3 +149,6 @@ func (s *settings) flags() string {
 	}
 	return out
 }
+
+// simulates reports whether the replicas are on a network of -network.
+func (s *settings) simulates() bool { return s.Settings != nil && s.Network != nil }

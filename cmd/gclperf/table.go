@@ -94,9 +94,13 @@ func (t *table) head(m measurement) {
 		t.printf("# dirty is p50 of calls by themselves: before each all replicas rewrite their inputs and meet in a barrier\n")
 	}
 	third, thirdUnit := "busbw", "(GB/s)"
-	if s.cpu {
+	switch {
+	case s.cpu:
 		third, thirdUnit = "cpu", "(us)"
 		t.printf("# cpu is the processor time of a call, by all replicas together\n")
+	case s.simulates():
+		third, thirdUnit = "bound", "(%)"
+		t.printf("# bound is what part of what the network allows the time is: 100 means that no method is faster\n")
 	}
 	t.printf("#\n")
 	t.printf("#%67s%33s\n", "out-of-place", "in-place")
@@ -167,6 +171,8 @@ func (t *table) line() {
 			third = "N/A"
 		case t.settings.cpu:
 			third = measure.Digits(m.CPU)
+		case t.settings.simulates():
+			third = strconv.FormatFloat(100*m.OfBound, 'f', 0, 64)
 		}
 		t.printf(" %8s %7s %7s %7s", measure.Digits(m.P50), measure.Digits(second), third, wrong)
 	}

@@ -65,7 +65,8 @@ func TestSimulated(t *testing.T) {
 	all := parsed(t, got.stdout)
 	// A round of 64 KiB to a neighbour, and one two links far, each of which carries two messages: 3 us, and 3 times
 	// 5.243.
-	if got.code != command.OK || len(all) != 1 || all[0].N != 4 || all[0].Transport != "sim" || all[0].P50 != 18.7286 {
+	if got.code != command.OK || len(all) != 1 || all[0].N != 4 || all[0].Transport != "sim" || all[0].P50 != 18.7286 ||
+		all[0].OfBound <= 0 || all[0].OfBound > 1 {
 		t.Errorf("%+v", got)
 	}
 	got = perform(t, t.Context(), func(replica int, result []byte) { result[0] ^= 1 }, flags...)
