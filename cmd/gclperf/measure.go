@@ -100,7 +100,8 @@ func (r *runner) measure(ctx context.Context, count int) error {
 		out.CPU = short(1e6 * sums[2])
 	}
 	if s := r.bench.settings; s.Network != nil {
-		bound, err := cost.Model{Network: s.Network}.Bound(schedule.Collective(r.Operand.Collective), s.Root, ranks(s.N))
+		on, c := cost.Model{Network: s.Network}, schedule.Collective(r.Operand.Collective)
+		bound, err := on.Bound(c, s.Root, ranks(s.N))
 		if err != nil {
 			return err
 		}

@@ -148,8 +148,8 @@ func (a *choices) on(ctx context.Context, name string) ([][]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			line := []string{name, strconv.Itoa(n), c.String(), strconv.FormatInt(bytes, 10), method(chosen), took.String(),
-				method(best), best.Time.String(), ratio(took, best.Time)}
+			line := []string{name, strconv.Itoa(n), c.String(), strconv.FormatInt(bytes, 10), method(chosen),
+				took.String(), method(best), best.Time.String(), ratio(took, best.Time)}
 			if a.simulate {
 				more, err := simulated(ctx, model, members, table, chosen, c, bytes)
 				if err != nil {

@@ -52,7 +52,8 @@ func (t *Table) Requests(c schedule.Collective) iter.Seq[methods.Spec] {
 	return func(yield func(methods.Spec) bool) {
 		for _, m := range methods.All() {
 			s := t.spec(m, c)
-			if m.Own() && !m.InGallery() || s.Makes() != nil || sameAsDirect(s) || swings(s) && s.Size > mostSwingPriced {
+			left := m.Own() && !m.InGallery() || sameAsDirect(s) || swings(s) && s.Size > mostSwingPriced
+			if left || s.Makes() != nil {
 				continue
 			}
 			for _, s.Pieces = range Cuts(s) {
