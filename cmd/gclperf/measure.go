@@ -11,7 +11,6 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/measure"
-	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 )
 
@@ -99,9 +98,8 @@ func (r *runner) measure(ctx context.Context, count int) error {
 	if sums[3] == 0 {
 		out.CPU = short(1e6 * sums[2])
 	}
-	if s := r.bench.settings; s.Network != nil {
-		on, c := cost.Model{Network: s.Network}, schedule.Collective(r.Operand.Collective)
-		bound, err := on.Bound(c, s.Root, ranks(s.N))
+	if s := r.bench.settings; s.simulates() {
+		bound, err := s.Network.Bound(schedule.Collective(r.Operand.Collective), s.Root, ranks(s.N))
 		if err != nil {
 			return err
 		}

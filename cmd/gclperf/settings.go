@@ -63,7 +63,7 @@ func (r *raw) settings(given measure.Given, job int) (*settings, error) {
 	s := &settings{Settings: common, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
 		dirty: r.dirty, batch: r.batch, metrics: r.metrics, warm: -1, tries: r.check, verbose: r.verbose, cpu: r.cpu,
 		svg: r.svg, out: r.out}
-	if s.Network != nil && !given.Has("iters") && !given.Has("time") {
+	if s.simulates() && !given.Has("iters") && !given.Has("time") {
 		s.iters = simulatedCalls
 	}
 	if s.places, err = measure.ParsePlaces(r.place); err != nil {
@@ -151,4 +151,4 @@ func (s *settings) flags() string {
 }
 
 // simulates reports whether the replicas are on a network of -network.
-func (s *settings) simulates() bool { return s.Settings != nil && s.Network != nil }
+func (s *settings) simulates() bool { return s.Settings != nil && s.Network.Network != nil }

@@ -50,7 +50,7 @@ func (p *program) overEach(ctx context.Context) int {
 }
 
 // ofOutput are the flags that say what this process prints.
-var ofOutput = []string{"transport", "network", "csv", "json", "v", "cpu", "out", "svg", "floor"}
+var ofOutput = []string{"transport", "network", "overhead", "csv", "json", "v", "cpu", "out", "svg", "floor"}
 
 // over is the command line of a job over one of the transports.
 func (l *commandLine) over(transport string) []string {

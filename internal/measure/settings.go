@@ -26,9 +26,9 @@ type Settings struct {
 	Transport       string // the first of Transports
 	Transports      []string
 	Processes       bool                 // each replica is a process of its own
-	Network         cost.Network         // of the transport sim; else nil
-	On              string               // the name of Network
-	Clock           func() time.Duration // the time on Network; nil: it is the system's
+	Network         cost.Model           // of the transport sim; else without a network
+	On              string               // the name of the network
+	Clock           func() time.Duration // the time on the network; nil: it is the system's
 	Methods         []methods.Method
 	Implementations []gcl.Implementation
 	DType           tensor.DType // the first that was asked for, or that of Of
@@ -85,6 +85,7 @@ type Flags struct {
 	collective, transport, method, implementation string
 	dtype, op, min, max, step, sizes              string
 	network                                       string // of the transport sim
+	overhead                                      time.Duration
 	simulates                                     bool
 	root, factor                                  int
 	program                                       string
@@ -112,6 +113,8 @@ func (r *Flags) Declare(f *flag.FlagSet, usual Usual) {
 	if r.simulates {
 		over += "; sim, goroutines of one process on a -network, in its time"
 		f.StringVar(&r.network, "network", "", "of -transport sim, a "+command.NetworkUsage)
+		f.DurationVar(&r.overhead, "overhead", 0, "of -transport sim, the `time` that a message takes of its sender's "+
+			"processor, and once more of its receiver's, such as 500ns")
 	}
 	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+
 		"tcp, unix or shm, a process for each, which "+r.program+" starts; mpi, the same by mpirun, if built with -tags mpi; "+
@@ -156,7 +159,7 @@ func (r *Flags) Settings(given Given, n, job int) (*Settings, error) {
 		return nil, err
 	}
 	switch {
-	case s.Network == nil && (s.N < 1 || s.N > MaxReplicas): // else sim.New says so
+	case s.Network.Network == nil && (s.N < 1 || s.N > MaxReplicas): // else sim.New says so
 		return nil, fmt.Errorf("-n %d, want 1 to %d", s.N, MaxReplicas)
 	case r.root < 0 || r.root >= s.N:
 		return nil, fmt.Errorf("%s %d is not a rank, 0 to %d", given.As("root"), r.root, s.N-1)

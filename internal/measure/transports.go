@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
@@ -86,19 +87,29 @@ func (r *Flags) simulate(s *Settings, given Given) error {
 	switch sim := slices.Contains(s.Transports, simulated); {
 	case !sim && given.Has("network"):
 		return errors.New("-network is that of -transport sim")
+	case !sim && given.Has("overhead"):
+		return errors.New("-overhead is that of -transport sim")
 	case !sim:
 		return nil
+	case len(s.Transports) > 1:
+		return errors.New("-transport sim is measured by itself: its times are those of a network, and not of this machine")
+	case r.overhead < 0 || r.overhead > time.Second:
+		return fmt.Errorf("-overhead %v, want 0 to 1s", r.overhead)
 	case r.network == "":
 		return errors.New("-transport sim needs a -network, such as torus:8x8 or fattree:16x8")
 	}
-	var err error
-	if s.Network, err = command.Network(r.network); err != nil {
+	network, err := command.Network(r.network)
+	if err != nil {
 		return fmt.Errorf("-network: %w", err)
 	}
-	if n := s.Network.Replicas(); given.Has("n") && n != s.N {
+	s.Network = cost.Model{Network: network, Overhead: r.overhead}
+	if n := network.Replicas(); given.Has("n") && n != s.N {
 		return fmt.Errorf("%s %d, and -network %s has %d replicas: leave %[1]s out", given.As("n"), s.N, r.network, n)
 	}
-	s.N, s.On = s.Network.Replicas(), r.network
+	s.N, s.On = network.Replicas(), r.network
+	if r.overhead > 0 {
+		s.On += fmt.Sprint(" -overhead ", r.overhead)
+	}
 	return nil
 }
 
@@ -107,7 +118,7 @@ func (s *Settings) Run(ctx context.Context, body func(context.Context, *gcl.Comm
 	if s.Transport != simulated {
 		return gcl.Run(ctx, s.N, body)
 	}
-	net, endpoints, err := sim.New(sim.Config{Model: cost.Model{Network: s.Network}})
+	net, endpoints, err := sim.New(sim.Config{Model: s.Network})
 	if err != nil {
 		return err
 	}
