@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestStraggler(t *testing.T) {
 		late func(call int) int // who comes late; n: nobody
 		want string
 	}{
-		{"one", func(call int) int { return 2 + call%2*(n-2) }, "\nreplica 2 was last in 40 of "},
+		{"one", func(call int) int { return 2 + call%2*(n-2) }, `\nreplica 2 was last in [4-7]\d of 81 `},
 		{"in turn", func(call int) int { return call % n }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,7 +53,9 @@ func TestStraggler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.want == "" && strings.Contains(text, "was last in") || !strings.Contains("\n"+text, c.want) {
+			// Of the other calls a replica is the last as well.
+			if named := strings.Contains(text, "was last in"); named != (c.want != "") ||
+				!regexp.MustCompile(c.want).MatchString("\n"+text) {
 				t.Errorf("%s", text)
 			}
 		})

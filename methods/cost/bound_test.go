@@ -44,7 +44,7 @@ func bounded(t testing.TB, n int) map[string]cost.Model {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("replicas %d\nswitches 2\nlink %d %d 20e9 2us 3\n", n, n, n+1))
 	for rank := range n { // two boxes, and each way round a ring one cable that is faster
-		text.WriteString(fmt.Sprintf("link %d %d %d %dns\n", rank, n+2*rank/n, 10e9+1e9*rank, 100+rank))
+		text.WriteString(fmt.Sprintf("link %d %d %g %dns\n", rank, n+2*rank/n, 10e9+1e9*float64(rank), 100+rank))
 		if n > 2 {
 			text.WriteString(fmt.Sprintf("oneway %d %d 30e9 3us\n", rank, (rank+1)%n))
 		}
