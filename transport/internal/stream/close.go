@@ -196,7 +196,7 @@ func (l *Lane) settle() error {
 				return l.mismatch(r, mine, *theirs)
 			}
 		}
-		if n.aborted.Load() != nil { // which the other has told before it left: that is why it has not read
+		if n.stopped() != nil { // which the other has told before it left: that is why it has not read
 			return nil
 		}
 		for _, mine := range l.history.Last(1) {
@@ -206,8 +206,11 @@ func (l *Lane) settle() error {
 		}
 		return &transport.ClosedError{Replica: r}
 	}
-	if l.boards != nil && n.aborted.Load() == nil {
-		return l.boards.Unheard()
+	if l.boards != nil {
+		// In this order: the others do not leave over an abort before this replica knows of it.
+		if err := l.boards.Unheard(); err != nil && n.stopped() == nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -278,8 +281,8 @@ func (l *Lane) appendLeft(b []byte, peer int, whole bool) []byte {
 	}
 	b = append(b, how)
 	p := &l.peers[peer]
-	// Messages that the link has taken in part only are counted too. Their Exchange has failed, and the peer has heard
-	// of the abort before this: it waits for none.
+	// Messages that the link has taken in part are counted too. Their Exchange has failed, and the peer has heard of
+	// the abort before this. It may still be passing the abort on: explained waits for that.
 	b = binary.LittleEndian.AppendUint64(b, p.sent.Load())
 	b = binary.LittleEndian.AppendUint64(b, p.read.Load())
 	for _, c := range l.history.Last(partingLength) {
