@@ -242,6 +242,20 @@ func (n *Node) connect(peer int, number uint64) error {
 	return nil
 }
 
+// Expects reports whether a lane waits for a link that a replica with a lower number makes.
+func (n *Node) Expects() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.lanes {
+		for peer := range n.Rank {
+			if p := &l.peers[peer]; p.asked && l.wantsLink(peer) && p.left.Load() == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Lost says that the connection to a replica has ended, and why. It aborts, if this node misses the replica.
 func (n *Node) Lost(peer int, err error) {
 	if n.Misses(peer) {

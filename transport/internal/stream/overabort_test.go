@@ -55,8 +55,10 @@ func TestLeftOverAnAbort(t *testing.T) {
 	closes := func(l *Lane) error { return l.Close() }
 	tests := map[string]test{
 		"Close with an unread message": {
-			before: func(l *Lane) error { return l.Exchange(t.Context(), call, one(l, transport.Send, make([]byte, 8))) },
-			word:   leftMessage(0), wait: closes,
+			before: func(l *Lane) error {
+				return l.Exchange(t.Context(), call, one(l, transport.Send, make([]byte, 8)))
+			},
+			word: leftMessage(0), wait: closes,
 		},
 		"Close with boards that nobody hears": {
 			before: func(l *Lane) error { l.SetBoards(unheardBoards{&told{}}); return nil },
