@@ -191,7 +191,8 @@ func (l *Lane) settle() error {
 		if left == nil || p.sent.Load() <= p.acked.Load() {
 			continue
 		}
-		for _, mine := range l.history.Last(historyLength) {
+		made := l.history.Last(historyLength)
+		for _, mine := range made {
 			if theirs := left.instead(&mine); theirs != nil {
 				return l.mismatch(r, mine, *theirs)
 			}
@@ -199,8 +200,8 @@ func (l *Lane) settle() error {
 		if n.stopped() != nil { // which the other has told before it left: that is why it has not read
 			return nil
 		}
-		for _, mine := range l.history.Last(1) {
-			if p.last > 0 && p.lastCall == l.calls && mine == l.call && left.through(&mine) { // so without the message
+		for _, mine := range made {
+			if p.last > 0 && mine.Group == p.lastGroup && mine.Seq == p.lastSeq && left.over(&mine) { // without it
 				return &transport.MismatchError{Replica: r, Peer: n.Rank, Mine: mine, Theirs: mine, TheirsBytes: p.last}
 			}
 		}

@@ -129,6 +129,16 @@ func (p *parting) through(call *transport.Call) bool {
 	return !p.torn && len(p.calls) > 0 && call.Seq != 0 && p.calls[0] == *call
 }
 
+// over reports whether the replica has gone through a call: all its rounds, or it has begun another call since.
+func (p *parting) over(call *transport.Call) bool {
+	for i := range p.calls {
+		if i > 0 && p.calls[i].Same(*call) {
+			return true
+		}
+	}
+	return p.through(call)
+}
+
 // instead is the call that the replica has made in place of another, or nil.
 func (p *parting) instead(of *transport.Call) *transport.Call {
 	for i := range p.calls {
