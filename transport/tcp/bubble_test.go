@@ -218,6 +218,9 @@ func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
 			t.Errorf("replica %d has joined for %v and ended after %v, want at most %v", r, e.joining, e.at, limit)
 		}
 		if err == nil {
+			if s.Trouble == fabric.Absent && r != s.Victim {
+				t.Errorf("replica %d has no error, though replica %d is absent", r, s.Victim)
+			}
 			continue
 		}
 		switch text := err.Error(); {

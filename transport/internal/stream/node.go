@@ -119,7 +119,7 @@ type early struct {
 // parting is what a replica says of a lane when it leaves.
 type parting struct {
 	calls []transport.Call // its last, the newest first
-	sent  uint64           // messages to this replica that it has sent
+	sent  uint64           // messages to this replica that it has begun to send; see explained
 	read  uint64           // messages of this replica that it has read
 	torn  bool             // it has left in the middle of a call
 }
