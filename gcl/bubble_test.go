@@ -198,6 +198,9 @@ func judge(t *testing.T, s *fabric.Scene, ends []parting) {
 			t.Errorf("replica %d has joined for %v and ended after %v, want at most %v", r, e.joining, e.at, limit)
 		}
 		if e.err == nil {
+			if s.Trouble == fabric.Absent && r != s.Victim {
+				t.Errorf("replica %d has no error, though replica %d is absent", r, s.Victim)
+			}
 			continue
 		}
 		switch text := e.err.Error(); {

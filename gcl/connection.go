@@ -154,7 +154,7 @@ func (c *Comm) Close() error {
 	c.conn.allocs.close()
 	c.conn.closeIPUs()
 	err := c.conn.settle()
-	c.conn.Flight.Close()
+	c.conn.Flight.BeginClose()
 	if left := c.conn.Endpoint.Close(); err == nil {
 		err = left
 	}

@@ -44,7 +44,8 @@ type Fabric struct {
 	conns     map[*conn]bool
 }
 
-// New makes a network. Two of the same seed and faults do the same harm.
+// New makes a network. Two of the same seed and faults do the same harm to connections that are dialled in the same
+// order: chances are drawn by the number of a dial among those of one process to one address.
 func New(seed uint64, faults Faults) *Fabric {
 	return &Fabric{seed: seed, faults: faults, listeners: map[string]*listener{}, port: firstPort,
 		dialled: map[string]uint64{}, conns: map[*conn]bool{}}

@@ -218,6 +218,9 @@ func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
 			t.Errorf("replica %d has joined for %v and ended after %v, want at most %v", r, e.joining, e.at, limit)
 		}
 		if err == nil {
+			if s.Trouble == fabric.Absent && r != s.Victim {
+				t.Errorf("replica %d has no error, though replica %d is absent", r, s.Victim)
+			}
 			continue
 		}
 		switch text := err.Error(); {
@@ -259,6 +262,87 @@ func TestShortOfAll(t *testing.T) {
 			t.Errorf("it has taken %v", took)
 		}
 	})
+}
+
+// TestStrangerAtTheLimit: in a job that has all its connections a process at its descriptor limit to whom a stranger
+// dials goes on, whether the stranger keeps the last descriptor or something else of the process does. The job ends
+// when a replica is to dial that process.
+func TestStrangerAtTheLimit(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits func(p *fabric.Process)
+		stays  bool // the stranger does
+		dials  bool // a replica has to
+	}{
+		{"a stranger keeps it", func(p *fabric.Process) { p.Limit(0) }, true, false},
+		{"something else does", func(p *fabric.Process) { p.FailAccept(-1) }, false, false},
+		{"a replica dials", func(p *fabric.Process) { p.FailAccept(-1) }, false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := fabric.NewScene(1, fabric.None)
+				stranger := s.Fabric.Process("stranger", "node", netip.MustParseAddr("127.0.0.1"))
+				listeners, addresses := make([]*Listener, 2), make([]Address, 2)
+				for r := range listeners {
+					var err error
+					listeners[r], err = Listen(Config{Rank: r, Size: 2, Network: TCP, Secret: make([]byte, 32),
+						from: s.Processes[r]})
+					if err != nil {
+						t.Fatal(err)
+					}
+					addresses[r] = listeners[r].Address()
+				}
+				ends, err := connectAll(listeners, addresses)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lanes := make([]transport.Endpoint, 2)
+				round := func(ends []transport.Endpoint, k int) (errs [2]error) {
+					var all sync.WaitGroup
+					for r, e := range ends {
+						all.Go(func() { errs[r] = ringRound(t.Context(), e, k, 100) })
+					}
+					all.Wait()
+					return errs
+				}
+				for r, e := range ends {
+					if lanes[r], err = e.Dup(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if errs := round(ends, 0); errs != [2]error{} {
+					t.Fatal(errs)
+				}
+				test.limits(s.Processes[1])
+				conn, err := stranger.Dial(t.Context(), "tcp", addresses[1].TCP)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !test.stays {
+					conn.Close()
+				}
+				time.Sleep(5 * handshake.Limit)
+				if errs := round(ends, 1); errs != [2]error{} {
+					t.Error(errs)
+				}
+				if test.dials {
+					for r, err := range round(lanes, 0) {
+						want := "replica 1 cannot take connections of others: no file descriptor"
+						if err == nil || !strings.Contains(err.Error(), want) {
+							t.Errorf("replica %d: %v", r, err)
+						}
+					}
+				}
+				conn.Close()
+				var all sync.WaitGroup
+				for _, e := range ends {
+					all.Go(func() { e.Close() })
+				}
+				all.Wait()
+				time.Sleep(time.Minute)
+			})
+		})
+	}
 }
 
 // dropped is a connection that is reset after some writes.

@@ -157,9 +157,22 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 	return nil
 }
 
-// short ends the job, for want of descriptors.
-func (m *mesh) short(short *handshake.ShortError) {
-	m.node.Abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
+// short ends the job for want of descriptors, if a replica is to dial this one. Else a stranger has dialled, and the
+// job has all the connections that it needs.
+func (m *mesh) short(short *handshake.ShortError, _ time.Duration) {
+	if m.expects() {
+		m.node.Abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
+	}
+}
+
+// expects reports whether this replica waits for another one to dial.
+func (m *mesh) expects() bool {
+	for _, c := range m.controls[:m.config.Rank] {
+		if !c.isReserved() {
+			return true
+		}
+	}
+	return m.shm == nil && m.node.Expects()
 }
 
 // refused gives back what admit has reserved for a connection that failed after it, and notes why, for the error if a

@@ -275,16 +275,23 @@ func (f *Recorder) failure() *watch.Failure {
 	return failed() // which may read recorders
 }
 
-// Close notes that the lane is no more. What it recorded stays.
-func (f *Recorder) Close() {
-	last := f.failure()
+// BeginClose notes that the replica makes no more calls on the lane, which is about to be closed. Close follows: until
+// then closing the lane may show why it fails.
+func (f *Recorder) BeginClose() {
 	f.mu.Lock()
 	before := f.closed
-	if f.closed = true; !before {
-		f.failed = func() *watch.Failure { return last } // without what the lane needed
-	}
+	f.closed = true
 	f.mu.Unlock()
 	if f.all != nil && !before {
 		f.all.closed()
 	}
+}
+
+// Close notes that the lane is no more. What it recorded stays.
+func (f *Recorder) Close() {
+	last := f.failure()
+	f.mu.Lock()
+	f.failed = func() *watch.Failure { return last } // without what the lane needed
+	f.mu.Unlock()
+	f.BeginClose()
 }

@@ -116,3 +116,26 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%v after all were closed, want the reason", s.Failure())
 	}
 }
+
+// TestFailureInClose: what comes out while a connection is being closed is why it fails, and stays so.
+func TestFailureInClose(t *testing.T) {
+	s, reason := New(func(transport.Call) string { return "" }), &watch.Failure{Error: "the reason"}
+	f := s.Open(0, 0)
+	var now *watch.Failure
+	f.FailsBy(func() *watch.Failure { return now })
+	if f.BeginClose(); !f.IsClosed() || s.Failure() != nil {
+		t.Errorf("closed %v, %v", f.IsClosed(), s.Failure())
+	}
+	now = reason
+	if got := s.Failure(); got != reason {
+		t.Errorf("%v while it is being closed, want the reason", got)
+	}
+	f.Close()
+	now = nil
+	for range 2 {
+		if got := s.Failure(); got != reason {
+			t.Errorf("%v after it was closed, want the reason", got)
+		}
+		f.Close()
+	}
+}

@@ -27,8 +27,9 @@ type Server struct {
 	Refused func(conn net.Conn, hello Hello, err error)
 
 	// Short is told that no connection has been taken for [Limit] for want of a descriptor, with none left to say so to
-	// those who dial. It may be nil.
-	Short func(*ShortError)
+	// those who dial, and is told again after each Limit more. lasts is how long that has gone on. Who dials may be a
+	// stranger. Short may be nil.
+	Short func(short *ShortError, lasts time.Duration)
 
 	// Spare takes a file descriptor; see Serve. Nil: one of the operating system.
 	Spare func() (io.Closer, error)
@@ -56,9 +57,10 @@ func (s *Server) Serve(l net.Listener) error {
 			spare.Close()
 		}
 	}()
-	var without time.Time // when Accept began to fail for want of a descriptor
-	told := false
+	var without time.Time  // when Accept began to fail for want of a descriptor
+	var told time.Duration // how long that had lasted when Short was told last
 	for pause := minPause; ; {
+		began := time.Now()
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
@@ -68,22 +70,25 @@ func (s *Server) Serve(l net.Listener) error {
 			}
 			short := Shortage(err)
 			if short == nil {
-				without, told = time.Time{}, false
+				without, told = time.Time{}, 0
 			}
 			leave := gate.Enter(conn)
 			conns.Go(func() { s.shake(conn, leave, short) })
 		case isPassing(err):
 			if short := Shortage(err); short != nil {
-				if without.IsZero() {
-					without = time.Now()
+				if now := time.Now(); without.IsZero() || now.Sub(began) > maxPause { // before that it waited in peace
+					without, told = now, 0
+					if spare == nil {
+						spare, _ = take()
+					}
 				}
-				switch since := time.Since(without); {
-				case spare != nil && since >= shortLimit:
+				switch lasts := time.Since(without); {
+				case spare != nil && lasts >= shortLimit:
 					spare.Close()
 					spare = nil
-				case spare == nil && since >= Limit && !told && s.Short != nil:
-					told = true
-					s.Short(short)
+				case spare == nil && lasts >= told+Limit && s.Short != nil:
+					told = lasts
+					s.Short(short, lasts)
 				}
 			}
 			time.Sleep(pause)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -233,6 +234,72 @@ func TestServeShort(t *testing.T) {
 		}
 		if len(p.left) != few {
 			t.Errorf("%d descriptors are left of %d", len(p.left), few)
+		}
+	})
+}
+
+// lastListener has no descriptor until the spare one is given back. Then nobody dials for an hour, and in the moment in
+// which somebody does there is none.
+type lastListener struct {
+	net.Listener
+	given chan bool // closed by Close of the spare one
+	peace bool      // has been
+	stop  chan bool
+}
+
+func (l *lastListener) Accept() (net.Conn, error) {
+	short := &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
+	select {
+	case <-l.given:
+	default:
+		return nil, short
+	}
+	if !l.peace {
+		l.peace = true
+		time.Sleep(time.Hour)
+		return nil, short
+	}
+	<-l.stop
+	return nil, net.ErrClosed
+}
+
+func (l *lastListener) Close() error { close(l.given); return nil }
+
+// TestServeInPeace: a moment without a descriptor after an hour in which nobody has dialled is not a shortage of an
+// hour, and Serve has a descriptor to spare again.
+func TestServeInPeace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lastListener{given: make(chan bool), stop: make(chan bool)}
+		spares := []io.Closer{l, io.NopCloser(nil)}
+		server := &Server{
+			Spare: func() (spare io.Closer, err error) {
+				spare, spares = spares[0], spares[1:]
+				return spare, nil
+			},
+			Short: func(_ *ShortError, lasts time.Duration) { t.Errorf("short for %v", lasts) },
+		}
+		time.AfterFunc(2*time.Hour, func() { close(l.stop) })
+		if err := server.Serve(l); err != net.ErrClosed {
+			t.Error(err)
+		}
+		if len(spares) > 0 {
+			t.Error("no descriptor was taken to spare")
+		}
+	})
+}
+
+// TestServeTellsAgain: that there is no descriptor is told again as long as it lasts.
+func TestServeTellsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &process{over: make(chan struct{})}
+		var told []time.Duration
+		server := &Server{Spare: l.spare, Short: func(_ *ShortError, lasts time.Duration) {
+			told = append(told, lasts.Round(Limit))
+		}}
+		time.AfterFunc(7*Limit/2, func() { listening{l}.Close() })
+		server.Serve(listening{l})
+		if want := []time.Duration{Limit, 2 * Limit, 3 * Limit}; !slices.Equal(told, want) {
+			t.Errorf("told after %v, want %v", told, want)
 		}
 	})
 }

@@ -117,3 +117,58 @@ func TestShortHost(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// TestPassingShortage: a host to whom a stranger dials while it has no descriptor, and who has one again before its
+// patience is over, takes in who comes then. Where it lasts, that ends the meeting, or is said at the end of the time.
+func TestPassingShortage(t *testing.T) {
+	const never = time.Hour
+	for name, test := range map[string]struct {
+		lasts, join time.Duration
+		want        string
+	}{
+		"passes":                    {patience - time.Second, bubbleJoin, ""},
+		"lasts":                     {never, bubbleJoin, "replica 0 cannot take in others: no file descriptor is left"},
+		"lasts as long as the time": {never, patience, "at the host: no file descriptor is left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := fabric.NewScene(1, fabric.None)
+				host, began := s.Processes[0], time.Now()
+				ctx, cancel := context.WithTimeout(carrier.With(t.Context(), host), test.join)
+				defer cancel()
+				config := func(rank int) Config {
+					c := bubbleConfig(s, rank)
+					c.Size = 2
+					return c
+				}
+				time.AfterFunc(time.Millisecond, func() {
+					host.FailAccept(-1)
+					conn, err := s.Processes[1].Dial(t.Context(), "tcp", config(0).Where)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.AfterFunc(min(test.lasts, bubbleJoin), func() {
+						host.FailAccept(0)
+						conn.Close()
+					})
+				})
+				var other sync.WaitGroup
+				if test.lasts != never {
+					other.Go(func() {
+						time.Sleep(2 * patience)
+						if _, err := Meet(carrier.With(ctx, s.Processes[1]), config(1)); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				_, err := Meet(ctx, config(0))
+				if said := fmt.Sprint(err); test.want == "" && err != nil || !strings.Contains(said, test.want) {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				other.Wait()
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}

@@ -109,8 +109,15 @@ func (s *sockets) refused(conn net.Conn, hello handshake.Hello, err error) {
 	s.shortOf(short, fmt.Sprintf("replica %d", hello.Rank))
 }
 
-// short ends the job if the host can take in nobody for want of descriptors.
-func (s *sockets) short(short *handshake.ShortError) { s.shortOf(short, "others") }
+// short ends the job if the host has taken in nobody for its patience, for want of descriptors. Nobody knows who dials:
+// until then it is noted as the refusal of a stranger, for the error at the end of the time.
+func (s *sockets) short(short *handshake.ShortError, lasts time.Duration) {
+	if lasts < s.c.patience {
+		s.hear(&entry{rank: nobody, from: "at the host"}, sheet{}, short)
+		return
+	}
+	s.shortOf(short, "others")
+}
 
 // shortOf ends the job for want of a descriptor for somebody, unless all have come or the job has failed.
 func (s *sockets) shortOf(short *handshake.ShortError, whom string) {

@@ -191,23 +191,27 @@ func (l *Lane) settle() error {
 		if left == nil || p.sent.Load() <= p.acked.Load() {
 			continue
 		}
-		for _, mine := range l.history.Last(historyLength) {
+		made := l.history.Last(historyLength)
+		for _, mine := range made {
 			if theirs := left.instead(&mine); theirs != nil {
 				return l.mismatch(r, mine, *theirs)
 			}
 		}
-		if n.aborted.Load() != nil { // which the other has told before it left: that is why it has not read
+		if n.stopped() != nil { // which the other has told before it left: that is why it has not read
 			return nil
 		}
-		for _, mine := range l.history.Last(1) {
-			if p.last > 0 && p.lastCall == l.calls && mine == l.call && left.through(&mine) { // so without the message
+		for _, mine := range made {
+			if p.last > 0 && mine.Group == p.lastGroup && mine.Seq == p.lastSeq && left.over(&mine) { // without it
 				return &transport.MismatchError{Replica: r, Peer: n.Rank, Mine: mine, Theirs: mine, TheirsBytes: p.last}
 			}
 		}
 		return &transport.ClosedError{Replica: r}
 	}
-	if l.boards != nil && n.aborted.Load() == nil {
-		return l.boards.Unheard()
+	if l.boards != nil {
+		// In this order: the others do not leave over an abort before this replica knows of it.
+		if err := l.boards.Unheard(); err != nil && n.stopped() == nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -278,8 +282,8 @@ func (l *Lane) appendLeft(b []byte, peer int, whole bool) []byte {
 	}
 	b = append(b, how)
 	p := &l.peers[peer]
-	// Messages that the link has taken in part only are counted too. Their Exchange has failed, and the peer has heard
-	// of the abort before this: it waits for none.
+	// Messages that the link has taken in part are counted too. Their Exchange has failed, and the peer has heard of
+	// the abort before this. It may still be passing the abort on: explained waits for that.
 	b = binary.LittleEndian.AppendUint64(b, p.sent.Load())
 	b = binary.LittleEndian.AppendUint64(b, p.read.Load())
 	for _, c := range l.history.Last(partingLength) {

@@ -47,9 +47,6 @@ func (l *Lane) refuse(call *transport.Call) error {
 
 // begin sets out what is to be done. It sends nothing.
 func (l *Lane) begin(ctx context.Context, call transport.Call, batch []transport.Transfer) {
-	if call.Seq != l.call.Seq || call.Group != l.call.Group {
-		l.calls++
-	}
 	l.ctx, l.done, l.call, l.batch = ctx, ctx.Done(), call, batch
 	if l.stops == nil {
 		l.stops = l.stopped

@@ -60,6 +60,10 @@ func (l *Lane) explained(r int, t *transport.Transfer, ended *ending, left *part
 	p := &l.peers[r]
 	switch {
 	case left != nil: // and what it has sent has not all come
+		// A replica that has left over an abort counts a message that it had sent in part.
+		if aborted := l.node.stopped(); aborted != nil {
+			return l.fail(t, aborted)
+		}
 	case ended.inquiry == 0:
 		ended.inquiry = l.inquire(r)
 		return nil

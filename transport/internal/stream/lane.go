@@ -35,7 +35,6 @@ type Lane struct {
 	checker   transport.Checker
 	history   calls.History
 	call      transport.Call // the last one that has begun
-	calls     uint64         // that have begun, however many rounds they had
 	batch     []transport.Transfer
 	active    []int // the peers of the batch
 	progress  []int // by transfer: bytes of a receive that are in Buf
@@ -89,14 +88,15 @@ type peer struct {
 	answered  atomic.Uint32 // number of the last inquiry that the peer has answered
 	inquiries inquiries
 
-	last     int    // bytes of the last message that has begun to be sent
-	lastCall uint64 // the lane's calls by then
-	hidden   bool   // the peer has been told that this lane does not see its credit
-	sought   bool   // the link, by the lane
-	asked    bool   // under node.mu: the link is being made
-	watched  bool   // the parker watches the link
-	mute     ending // the link takes no more
-	deaf     ending // the link brings no more
+	last      int    // bytes of the last message that has begun to be sent
+	lastGroup uint64 // of its call
+	lastSeq   uint64 // of its call; 0: it has none
+	hidden    bool   // the peer has been told that this lane does not see its credit
+	sought    bool   // the link, by the lane
+	asked     bool   // under node.mu: the link is being made
+	watched   bool   // the parker watches the link
+	mute      ending // the link takes no more
+	deaf      ending // the link brings no more
 
 	// Sending.
 	sends  []int  // of the batch

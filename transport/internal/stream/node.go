@@ -119,7 +119,7 @@ type early struct {
 // parting is what a replica says of a lane when it leaves.
 type parting struct {
 	calls []transport.Call // its last, the newest first
-	sent  uint64           // messages to this replica that it has sent
+	sent  uint64           // messages to this replica that it has begun to send; see explained
 	read  uint64           // messages of this replica that it has read
 	torn  bool             // it has left in the middle of a call
 }
@@ -127,6 +127,16 @@ type parting struct {
 // through reports whether the replica has gone through a round of a call.
 func (p *parting) through(call *transport.Call) bool {
 	return !p.torn && len(p.calls) > 0 && call.Seq != 0 && p.calls[0] == *call
+}
+
+// over reports whether the replica has gone through a call: all its rounds, or it has begun another call since.
+func (p *parting) over(call *transport.Call) bool {
+	for i := range p.calls {
+		if i > 0 && p.calls[i].Same(*call) {
+			return true
+		}
+	}
+	return p.through(call)
 }
 
 // instead is the call that the replica has made in place of another, or nil.
@@ -240,6 +250,20 @@ func (n *Node) connect(peer int, number uint64) error {
 		n.Host.Tell(peer, appendLane(nil, dial, number))
 	}
 	return nil
+}
+
+// Expects reports whether a lane waits for a link that a replica with a lower number makes.
+func (n *Node) Expects() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.lanes {
+		for peer := range n.Rank {
+			if p := &l.peers[peer]; p.asked && l.wantsLink(peer) && p.left.Load() == nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Lost says that the connection to a replica has ended, and why. It aborts, if this node misses the replica.

@@ -92,20 +92,27 @@ func TestCloseFindsTheCall(t *testing.T) {
 	}
 }
 
-// A message that a replica which has left has not read is of the last call of both, or is not.
+// A message that a replica which has left has not read is of a call that it has gone through, or may not be.
 func TestCloseBlamesTheRightCall(t *testing.T) {
 	first, second := transport.Call{Group: 1, Seq: 1}, transport.Call{Group: 2, Seq: 1}
+	type list []transport.Call
 	later := first
 	later.Round++
 	for name, test := range map[string]struct {
-		calls    []transport.Call // a message goes in the first of them
-		theirs   transport.Call   // the last call of the replica that has left
+		calls    list // a message goes in the first of them
+		theirs   list // the last calls of the replica that has left, the newest first
+		torn     bool // it has left within the newest
 		mismatch bool
 	}{
-		"the last of both":            {[]transport.Call{first}, first, true},
-		"one before the last of both": {[]transport.Call{first, second}, second, false},
-		"the last, an earlier round":  {[]transport.Call{first, later}, later, true},
-		"one that they did not make":  {[]transport.Call{first}, second, false},
+		"the last of both":            {calls: list{first}, theirs: list{first}, mismatch: true},
+		"the last, an earlier round":  {calls: list{first, later}, theirs: list{later}, mismatch: true},
+		"the last, not yet over":      {calls: list{first, later}, theirs: list{first}},
+		"the last, torn":              {calls: list{first}, theirs: list{first}, torn: true},
+		"one before the last of both": {calls: list{first, second}, theirs: list{second, first}, mismatch: true},
+		"one before, the last torn":   {calls: list{first}, theirs: list{second, first}, torn: true, mismatch: true},
+		"the last of theirs alone":    {calls: list{first, second}, theirs: list{first}, mismatch: true},
+		"long before the last":        {calls: list{first, second}, theirs: list{second}},
+		"one that they did not make":  {calls: list{first}, theirs: list{second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, l, _ := loneNode(t, 0)
@@ -119,13 +126,23 @@ func TestCloseBlamesTheRightCall(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := n.Handle(1, transport.AppendCall(leftMessage(0), test.theirs)); err != nil {
+			word := leftMessage(0)
+			if test.torn {
+				word[len(appendLane(nil, left, rootLane))] |= leftTorn
+			}
+			for _, call := range test.theirs {
+				word = transport.AppendCall(word, call)
+			}
+			if err := n.Handle(1, word); err != nil {
 				t.Fatal(err)
 			}
 			err := l.Close()
 			var m *transport.MismatchError
 			var closed *transport.ClosedError
-			if test.mismatch && !errors.As(err, &m) || !test.mismatch && !errors.As(err, &closed) {
+			switch {
+			case !test.mismatch && !errors.As(err, &closed):
+				t.Errorf("Close: %v", err)
+			case test.mismatch && (!errors.As(err, &m) || !m.Mine.Same(first)):
 				t.Errorf("Close: %v", err)
 			}
 		})

@@ -135,7 +135,7 @@ func (l *Lane) beginFrame(r int, t *transport.Transfer, tailed int) {
 		f.flags |= summed
 	}
 	f.put(p.header[:])
-	p.begun, p.last, p.lastCall = true, len(t.Buf), l.calls
+	p.begun, p.last, p.lastGroup, p.lastSeq = true, len(t.Buf), l.call.Group, l.call.Seq
 	p.sent.Add(1)
 }
 

@@ -16,7 +16,7 @@ func (l *laneOf) errs() []error {
 		return nil
 	}
 	var out []error
-	for _, err := range []error{l.err, l.asked, l.shut} {
+	for _, err := range []error{l.err, l.asked, l.shut, l.shutBy} {
 		if err != nil {
 			out = append(out, err)
 		}
@@ -43,8 +43,8 @@ func (j *job) bad(format string, args ...any) string {
 	for r, lanes := range j.lanes {
 		for k, l := range lanes {
 			fmt.Fprintf(&b, "    replica %d lane %d: call %d of %d: %v\n", r, k, l.op, len(l.prog.ops[r]), l.err)
-			if l.asked != nil || l.shut != nil {
-				fmt.Fprintf(&b, "        its Settle: %v\n        its Close: %v\n", l.asked, l.shut)
+			if l.asked != nil || l.shut != nil || l.shutBy != nil {
+				fmt.Fprintf(&b, "        its Settle: %v\n        its Closes: %v, %v\n", l.asked, l.shut, l.shutBy)
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func (j *job) wrongFor(of *trouble, err error) string {
 		if j.reset {
 			want = "connection reset by peer, while its control connection is alive"
 		}
-		if !isLost || !strings.Contains(text, want) {
+		if !isLost || !strings.Contains(text, want) || lost.Replica != of.victim && lost.Replica != j.silentOf {
 			return "not the error of a link that is silent"
 		}
 	case lies:

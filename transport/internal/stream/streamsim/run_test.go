@@ -51,6 +51,7 @@ type laneOf struct {
 	busy    bool  // it is in an Exchange or a Settle
 	asked   error // of Settle
 	shut    error // of Close
+	shutBy  error // of the Close of closes
 	ended   bool  // its calls are over
 	done    bool  // it is closed
 }
@@ -90,6 +91,7 @@ type job struct {
 	closed    bool // closes: the victim's Close has begun
 	closedOf  int  // the lane
 	reset     bool // silent: the link is reset
+	silentOf  int  // silent: the replica at the other end of the victim's link
 	late      bool // the others open their lanes last
 	sleeper   int  // pauses for so long before it opens its lanes: others may have left
 	sleeps    time.Duration
@@ -397,7 +399,10 @@ func (j *job) plan(of *trouble, cancel context.CancelCauseFunc) {
 				return
 			}
 			j.closed = true
-			j.spawn(victim, fmt.Sprintf("replica %d closes lane %d", of.victim, j.closedOf), func() { l.lane.Close() })
+			j.spawn(victim, fmt.Sprintf("replica %d closes lane %d", of.victim, j.closedOf), func() {
+				l.shutBy = l.lane.Close()
+				j.note("it is closed: %v", l.shutBy)
+			})
 		})
 	case silent:
 		j.after(span, "a link falls silent, or is reset", func() {
@@ -406,6 +411,7 @@ func (j *job) plan(of *trouble, cancel context.CancelCauseFunc) {
 				return
 			}
 			e := victim.ends[rng.IntN(n)]
+			j.silentOf = e.in.from.node.rank
 			if j.reset = rng.IntN(2) == 0; !j.reset {
 				e.in.mute = true
 				return
