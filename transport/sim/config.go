@@ -32,7 +32,9 @@ type Config struct {
 	//
 	// Without it a replica counts as waiting when it has begun an Exchange, and an instant is over when all do. So a
 	// replica is to make its calls one after the other, and is not to wait, outside of them, for what others do in
-	// theirs. Time on the processor counts as none, and clocks outside go on as ever.
+	// theirs. Time on the processor counts as none, and clocks outside go on as ever. That holds while no replica lets
+	// the others wait for a second of real time. After that it counts as away until its next Exchange: messages arrive
+	// without it, and silences that have begun end, but time does not go on to faults that are planned.
 	Wait func()
 }
 

@@ -192,10 +192,19 @@ func (n *Net) die(r *replica) {
 		r.abort(&transport.AbortError{Replica: r.rank, Cause: ErrDead})
 	}
 	n.account(r)
-	n.fabric.fault(n.fabric.now+n.config.Faults.Silence.Seconds(), func() {
+	n.silence(func() {
 		for _, o := range n.replicas {
 			n.lose(o, r)
 		}
+	})
+}
+
+// silence has something happen when nothing has come for the silence.
+func (n *Net) silence(over func()) {
+	n.silences++
+	n.fabric.fault(n.fabric.now+n.config.Faults.Silence.Seconds(), func() {
+		n.silences--
+		over()
 	})
 }
 
@@ -239,7 +248,7 @@ func (n *Net) part(from, to []int) {
 		}
 	}
 	lost := n.replicas[slices.Min(from)]
-	n.fabric.fault(n.fabric.now+n.config.Faults.Silence.Seconds(), func() {
+	n.silence(func() {
 		for _, r := range slices.Sorted(slices.Values(to)) {
 			n.lose(n.replicas[r], lost)
 		}

@@ -175,6 +175,23 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestAway: a replica that is long outside of calls does not bring about a fault that is planned for much later.
+func TestAway(t *testing.T) {
+	sim.Hurry(t)
+	plan := sim.Faults{Deaths: []sim.Death{{Replica: 2, At: time.Hour}},
+		Partitions: []sim.Partition{{From: []int{1}, To: []int{2}, At: time.Hour}}}
+	net, eps := open(t, sim.Config{Model: cost.Model{Network: star(t, 3)}, Faults: plan})
+	err := gcl.Run(context.Background(), len(eps), func(ctx context.Context, c *gcl.Comm) error {
+		if c.Replica() == 0 {
+			sim.AwaitAway(net, 0)
+		}
+		return gcl.AllReduceInPlace(ctx, c, make([]float32, 8), gcl.Add)
+	}, gcl.WithEndpoints(eps))
+	if err != nil || net.Now() >= time.Second {
+		t.Errorf("%v, at %v", err, net.Now())
+	}
+}
+
 // TestSlow: a slow replica is late once for each call.
 func TestSlow(t *testing.T) {
 	run := func(f sim.Faults) time.Duration {

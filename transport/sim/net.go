@@ -27,6 +27,7 @@ type Net struct {
 	root     *lane
 	replicas []*replica
 	posts    []*endpoint // whose Exchange has begun and is not matched
+	silences int         // that have begun and are not over
 	matches  []match     // scratch
 	cuts     []cut
 	busy     int // without Config.Wait: replicas that do not wait and have not left
@@ -228,6 +229,9 @@ func (n *Net) look() {
 	n.watch.Reset(awayAfter)
 }
 
+// missing reports whether a replica is away and may come back.
+func (r *replica) missing() bool { return r.away && !r.dead && !r.closed }
+
 // awayAfter is how long all wait for a replica that makes no call.
 var awayAfter = time.Second
 
@@ -243,6 +247,8 @@ func (n *Net) advance() bool {
 		return true
 	case n.fabric.pending == 0 && n.circle(false): // nobody will go on
 		return true
+	case n.fabric.pending == 0 && n.silences == 0 && slices.ContainsFunc(n.replicas, (*replica).missing):
+		return false // until the replica comes, or the first fault that is planned, which may be hours ahead
 	}
 	return n.fabric.step()
 }
