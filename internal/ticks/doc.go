@@ -7,6 +7,7 @@
 package ticks
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,12 +23,29 @@ func begin() moment {
 	return now()
 }
 
-// FollowTime has Now go by package time from now on, in the whole program: so ticks are virtual where time is, in a
-// bubble of testing/synctest. Then a tick is a nanosecond. What lasts meanwhile has a wrong length. It returns what
-// undoes it.
+// FollowTime has Now go by package time, in the whole program: so ticks are virtual where time is, in a bubble of
+// testing/synctest. Then a tick is a nanosecond. It returns what undoes it: Now reads the counter again when all calls
+// of FollowTime have been undone. What lasts across a change has a wrong length.
 func FollowTime() (undo func()) {
-	before := useCounter.Swap(false)
-	return func() { useCounter.Store(before) }
+	following.Lock()
+	defer following.Unlock()
+	if following.count++; following.count == 1 {
+		following.counter = useCounter.Swap(false)
+	}
+	return sync.OnceFunc(func() {
+		following.Lock()
+		defer following.Unlock()
+		if following.count--; following.count == 0 {
+			useCounter.Store(following.counter)
+		}
+	})
+}
+
+// following is the calls of FollowTime that have not been undone.
+var following struct {
+	sync.Mutex
+	count   int
+	counter bool // useCounter before the first
 }
 
 type moment struct {
@@ -56,7 +74,7 @@ type Scale struct {
 
 // NewScale measures how long a tick takes, by all the time since the program began. If that is less than a millisecond
 // it waits for one. Where time is not the processor's, as in a bubble of testing/synctest, a tick counts as a
-// nanosecond, which it is after FollowTime only.
+// nanosecond, which it is by FollowTime only.
 func NewScale() Scale {
 	s, _ := measure()
 	return s

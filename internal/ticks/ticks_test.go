@@ -82,10 +82,14 @@ func TestSinceInBubble(t *testing.T) {
 	}
 }
 
-// After FollowTime ticks are those of the bubble, by scales of before and after.
+// Until the last FollowTime is undone ticks are those of the bubble, though Since has measured a tick of before.
 func TestFollowTime(t *testing.T) {
-	undo := FollowTime()
-	defer undo()
+	counter := useCounter.Load()
+	Since(Now()) // has measured a tick
+	first, second := FollowTime(), FollowTime()
+	for range 2 { // the second time counts as none
+		first()
+	}
 	synctest.Test(t, func(t *testing.T) {
 		from := Now()
 		time.Sleep(time.Hour)
@@ -96,4 +100,8 @@ func TestFollowTime(t *testing.T) {
 			t.Errorf("%v between, want an hour", d)
 		}
 	})
+	second()
+	if useCounter.Load() != counter {
+		t.Errorf("reads the counter: %v, and %v before", useCounter.Load(), counter)
+	}
 }

@@ -426,7 +426,7 @@ func TestBoundErrors(t *testing.T) {
 			"most 512"},
 		{wrong, schedule.AllReduce, 0, upTo(2), "cost: from replica 0 to replica 1: the route takes link 3 of 1"},
 		{cost.Model{Network: odd{replicas: 2, links: 1, route: []int{0}}}, schedule.AllReduce, 0, upTo(2),
-			"cost: link 0: 0 bytes per second, want a finite number above 0"},
+			"cost: link 0: 0 bytes per second, want a finite number, at least 0.001"},
 	} {
 		b, err := c.model.Bound(c.collective, c.root, c.members)
 		if c.want == "" && err == nil {

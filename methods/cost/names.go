@@ -111,7 +111,8 @@ func parseLink(words []string) (Link, error) {
 	l := Link{Cables: 1}
 	var err error
 	if l.BytesPerSecond, err = strconv.ParseFloat(words[0], 64); err != nil {
-		return Link{}, fmt.Errorf("%.100q bytes per second, want a finite number above 0", words[0])
+		return Link{}, fmt.Errorf("%.100q bytes per second, want a finite number, at least %v", words[0],
+			minBytesPerSecond)
 	}
 	if l.Latency, err = time.ParseDuration(words[1]); err != nil {
 		return Link{}, fmt.Errorf("a latency of %.100q, want one as 500ns or 1.5us", words[1])

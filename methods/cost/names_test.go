@@ -80,7 +80,7 @@ func TestParseNetworkErrors(t *testing.T) {
 		"torus:0x8":         `cost: network "torus:0x8": "0", want a number `,
 		"torus:4096x8192":   `cost: network "torus:4096x8192": cost: a torus of [4096 8192]: more than 16777216 replicas`,
 		"torus:4:1e9":       `cost: network "torus:4:1e9": link "1e9": 1 words, want BYTES_PER_SECOND,LATENCY or `,
-		"torus:4:0,1us":     `cost: network "torus:4:0,1us": link "0,1us": 0 bytes per second, want a finite number above 0`,
+		"torus:4:0,1us":     `cost: network "torus:4:0,1us": link "0,1us": 0 bytes per second, want a finite number, at least 0.001`,
 		"torus:4:x,1us":     `cost: network "torus:4:x,1us": link "x,1us": "x" bytes per second, want a finite `,
 		"torus:4:1,1":       `cost: network "torus:4:1,1": link "1,1": a latency of "1", want one as 500ns or 1.5us`,
 		"torus:4:1,1s,0":    `cost: network "torus:4:1,1s,0": link "1,1s,0": "0" cables, want 1 to 1024`,

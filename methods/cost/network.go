@@ -27,7 +27,7 @@ type Network interface {
 // Link is one direction between two neighbours: equal cables, of which each message takes the one with least to carry
 // in the round, the first of several.
 type Link struct {
-	BytesPerSecond float64       // of one cable; more than 0, and finite
+	BytesPerSecond float64       // of one cable; at least 0.001, and finite
 	Latency        time.Duration // from the first byte sent to the first byte there; at least 0
 	Cables         int           // 1 to 1024; 0 means 1
 }
@@ -39,11 +39,14 @@ const (
 	maxCables   = 1 << 10
 )
 
+// minBytesPerSecond is the least speed of a cable. Times of all lengths of buffers are finite with it.
+const minBytesPerSecond = 1e-3
+
 // Check refuses a link that cannot be.
 func (l Link) Check() error {
 	switch {
-	case !(l.BytesPerSecond > 0) || math.IsInf(l.BytesPerSecond, 1):
-		return fmt.Errorf("%v bytes per second, want a finite number above 0", l.BytesPerSecond)
+	case !(l.BytesPerSecond >= minBytesPerSecond) || math.IsInf(l.BytesPerSecond, 1):
+		return fmt.Errorf("%v bytes per second, want a finite number, at least %v", l.BytesPerSecond, minBytesPerSecond)
 	case l.Latency < 0:
 		return fmt.Errorf("a latency of %v, want 0 or more", l.Latency)
 	case l.Cables < 0 || l.Cables > maxCables:

@@ -250,7 +250,7 @@ func TestModelErrors(t *testing.T) {
 		{with(func(o *odd) { o.replicas = 1<<24 + 1 }), "a network of 16777217 replicas"},
 		{with(func(o *odd) { o.route = []int{1} }), "from replica 1 to replica 0: the route takes link 1 of 1"},
 		{with(func(o *odd) { o.route = []int{-1} }), "the route takes link -1 of 1"},
-		{with(func(o *odd) { o.link.BytesPerSecond = 0 }), "link 0: 0 bytes per second, want a finite number above 0"},
+		{with(func(o *odd) { o.link.BytesPerSecond = 0 }), "link 0: 0 bytes per second, want a finite number, at least 0.001"},
 		{with(func(o *odd) { o.link.BytesPerSecond = math.NaN() }), "NaN bytes per second"},
 		{with(func(o *odd) { o.link.BytesPerSecond = math.Inf(1) }), "+Inf bytes per second"},
 		{with(func(o *odd) { o.link.Latency = -1 }), "a latency of -1ns, want 0 or more"},

@@ -30,6 +30,10 @@ type Config struct {
 	// timers and deadlines go by the network's. What takes the time, such as a perfetto.Timeline, is to be made in the
 	// bubble.
 	//
+	// New calls Wait once. Until all endpoints are closed the times of a gcl.Trace go by package time in the whole
+	// program. So calls outside of the bubble that begin or end meanwhile have wrong lengths there. A program that is
+	// stuck outside of Exchange is a deadlock of the bubble.
+	//
 	// Without it a replica counts as waiting when it has begun an Exchange, and an instant is over when all do. So a
 	// replica is to make its calls one after the other, and is not to wait, outside of them, for what others do in
 	// theirs. Time on the processor counts as none, and clocks outside go on as ever. That holds while no replica lets
@@ -147,6 +151,20 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: partition %d: at %v, want 0 or more", i, p.At)
 		}
 	}
+	return nil
+}
+
+// tryWait calls Wait, if there is one, and returns its panic as an error.
+func (c *Config) tryWait() (err error) {
+	if c.Wait == nil {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("sim: Wait panics, want synctest.Wait in a bubble: %v", r)
+		}
+	}()
+	c.Wait()
 	return nil
 }
 

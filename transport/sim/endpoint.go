@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -162,6 +163,7 @@ func (e *endpoint) Close() error {
 		n.mu.Unlock()
 		l.busy.Unlock()
 	}
+	defer n.awaitDriver()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if e.lane == n.root {
@@ -207,7 +209,7 @@ func slowest(network cost.Network) transport.Link {
 			var latency time.Duration
 			for _, number := range route {
 				l := network.Link(number)
-				latency += l.Latency
+				latency += min(l.Latency, math.MaxInt64-latency)
 				if worst.BytesPerSecond == 0 || l.BytesPerSecond < worst.BytesPerSecond {
 					worst.BytesPerSecond = l.BytesPerSecond
 				}

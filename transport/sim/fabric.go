@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -21,6 +22,7 @@ type fabric struct {
 	messages int
 
 	events  events
+	err     error  // time cannot go on: an event is behind latest
 	made    uint64 // events made so far
 	pending int    // events to come that are not of faults, and flows on cables
 
@@ -122,11 +124,28 @@ func newFabric(c cost.Network, queued bool, arrived func(f *flow)) fabric {
 func (n *fabric) after(seconds float64, do func()) {
 	n.pending++
 	n.made++
-	n.events.push(event{at: n.now + seconds, number: n.made, do: do})
+	n.plan(event{at: n.now + seconds, number: n.made, do: do})
 }
 
-// fault has a fault happen at an instant. It does not count as pending: nobody waits for a fault.
+// latest is the last instant there is, in seconds: 146 years, half of what a time.Duration has room for. So timers and
+// sums do not overflow.
+const latest = (1 << 62) / 1e9
+
+// plan has an event happen. One that is too late, or at no instant at all, ends the time.
+func (n *fabric) plan(e event) {
+	if e.at <= latest {
+		n.events.push(e)
+		return
+	}
+	n.err = cmp.Or(n.err, fmt.Errorf("something happens after %.4g s, and time ends after %.4g s", e.at, latest))
+}
+
+// fault has a fault happen at an instant, if it is not behind latest. It does not count as pending: nobody waits for a
+// fault.
 func (n *fabric) fault(at float64, do func()) {
+	if at > latest {
+		return
+	}
 	n.made++
 	n.events.push(event{at: at, number: n.made, do: do, fault: true})
 }
@@ -134,7 +153,7 @@ func (n *fabric) fault(at float64, do func()) {
 // next is the instant of the next event.
 func (n *fabric) next() (at float64, ok bool) {
 	n.share()
-	for len(n.events) > 0 {
+	for len(n.events) > 0 && n.err == nil {
 		if e := &n.events[0]; e.flow == nil || e.flow.event == e.number {
 			return e.at, true
 		}
@@ -179,7 +198,7 @@ func (n *fabric) step() bool {
 func (n *fabric) arriveIn(f *flow, seconds float64) {
 	n.made++
 	f.event = n.made
-	n.events.push(event{at: n.now + seconds, number: n.made, flow: f})
+	n.plan(event{at: n.now + seconds, number: n.made, flow: f})
 }
 
 // flow returns one for a message.

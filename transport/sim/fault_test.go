@@ -8,6 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -192,6 +194,45 @@ func TestAway(t *testing.T) {
 	}
 }
 
+// TestTooLate: a time that nothing has room for is an error of the calls, and of a replay.
+func TestTooLate(t *testing.T) {
+	const want = "time ends after 4.612e+09 s"
+	slow := must(t)(cost.Torus([]int{4}, cost.Link{BytesPerSecond: 1e-3}))
+	for name, c := range map[string]sim.Config{
+		"message":   {Model: cost.Model{Network: slow}},
+		"queued":    {Model: cost.Model{Network: slow}, Queued: true},
+		"processor": {Model: cost.Model{Network: star(t, 4), FoldBytesPerSecond: 1e-320}},
+		"overhead":  {Model: cost.Model{Network: star(t, 4), Overhead: math.MaxInt64}},
+		"jitter":    {Model: cost.Model{Network: star(t, 4)}, Faults: sim.Faults{Jitter: math.MaxInt64}},
+		"late":      {Model: cost.Model{Network: star(t, 4)}, Faults: sim.Faults{Slow: []sim.Slow{{By: math.MaxInt64}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := allReduce(c, 1<<22, methods.Direct); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			_, _, err := inBubble(t, c, func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, c, make([]float32, 1<<22), gcl.Add)
+			})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v in a bubble, want %s", err, want)
+			}
+		})
+	}
+	never := sim.Faults{Deaths: []sim.Death{{Replica: 1, At: math.MaxInt64}}}
+	_, _, err := inBubble(t, sim.Config{Model: cost.Model{Network: star(t, 4)}, Faults: never},
+		func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, make([]float32, 8), gcl.Add)
+		})
+	if err != nil {
+		t.Errorf("%v with a death that never comes", err)
+	}
+	s := build(t, allReduceOf(methods.Direct, 4))
+	_, err = sim.Replay(context.Background(), cost.Model{Network: slow}, s, places(4), 1<<40)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v of a replay, want %s", err, want)
+	}
+}
+
 // TestSlow: a slow replica is late once for each call.
 func TestSlow(t *testing.T) {
 	run := func(f sim.Faults) time.Duration {
@@ -300,6 +341,53 @@ func TestCircle(t *testing.T) {
 			e.Close()
 		}
 	})
+}
+
+// TestBubbles: a network begins in the bubble of one that has ended.
+func TestBubbles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 3 {
+			_, eps := open(t, sim.Config{Model: cost.Model{Network: star(t, 4)}, Wait: synctest.Wait})
+			if err := gcl.Run(context.Background(), len(eps), func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, c, make([]float32, 8), gcl.Add)
+			}, gcl.WithEndpoints(eps), gcl.WithStallAfter(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestOutside: New says so where there is no bubble.
+func TestOutside(t *testing.T) {
+	_, _, err := sim.New(sim.Config{Model: cost.Model{Network: star(t, 4)}, Wait: synctest.Wait})
+	if err == nil || !strings.Contains(err.Error(), "want synctest.Wait in a bubble") {
+		t.Errorf("%v, want an error of Wait", err)
+	}
+}
+
+// TestStuck: a program in a bubble whose replicas wait outside of calls, or in calls for such a one, is a deadlock of
+// the bubble. That ends the process, so it is another one.
+func TestStuck(t *testing.T) {
+	const variable = "GOGCL_SIM_STUCK"
+	switch where := os.Getenv(variable); where {
+	case "":
+		for _, where := range []string{"outside", "inside"} {
+			again := exec.Command(os.Args[0], "-test.run=^TestStuck$", "-test.timeout=1m")
+			again.Env = append(os.Environ(), variable+"="+where)
+			if out, err := again.CombinedOutput(); err == nil || !strings.Contains(string(out), "deadlock: ") {
+				t.Errorf("%s: %v, want a deadlock: %s", where, err, out)
+			}
+		}
+	default:
+		synctest.Test(t, func(t *testing.T) {
+			_, eps := open(t, sim.Config{Model: cost.Model{Network: star(t, 2)}, Wait: synctest.Wait})
+			if where == "inside" {
+				go eps[0].Exchange(context.Background(), transport.Call{Group: 1, Seq: 1},
+					[]transport.Transfer{{Peer: 1, Kind: transport.Recv, Buf: make([]byte, 8)}})
+			}
+			<-make(chan int)
+		})
+	}
 }
 
 // TestConfig: what cannot be is refused.

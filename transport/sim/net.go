@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,8 @@ type Net struct {
 	shared sync.Map        // not the network's: see transport.Shared
 	link   func() transport.Link
 
-	kick chan struct{} // with Config.Wait: tells drive to look again
+	kick   chan struct{} // with Config.Wait: tells drive to look again
+	driven chan struct{} // with Config.Wait: closed when drive has returned
 
 	mu       sync.Mutex // guards what follows, and of replicas, lanes and endpoints all that is not atomic
 	unpinned sync.Cond  // an endpoint's buffers are read no more
@@ -30,9 +32,11 @@ type Net struct {
 	silences int         // that have begun and are not over
 	matches  []match     // scratch
 	cuts     []cut
-	busy     int // without Config.Wait: replicas that do not wait and have not left
-	left     int // replicas that have
+	busy     int  // without Config.Wait: replicas that do not wait and have not left
+	left     int  // replicas that have
+	over     bool // all calls fail, since time cannot go on
 	changes  uint64
+	looked   uint64 // with Config.Wait: changes when drive last looked for a circle through lanes
 
 	watch    *time.Timer // without Config.Wait: has look look
 	watching bool        // it will
@@ -86,9 +90,13 @@ type half struct {
 type match struct{ send, recv half }
 
 // New makes a network and its endpoints, in the order of their ranks. Its time begins at 0 and goes on while endpoints
-// are open. Errors: those of a Config that cannot be.
+// are open. Errors: those of a Config that cannot be, and of a Config.Wait that panics, as synctest.Wait does outside of
+// a bubble.
 func New(c Config) (*Net, []transport.Endpoint, error) {
 	if err := c.check(); err != nil {
+		return nil, nil, err
+	}
+	if err := c.tryWait(); err != nil {
 		return nil, nil, err
 	}
 	size := c.Network.Replicas()
@@ -106,8 +114,14 @@ func New(c Config) (*Net, []transport.Endpoint, error) {
 	}
 	n.plan()
 	if c.Wait != nil {
-		ticks.FollowTime() // so that the times that package gcl notes are the bubble's
-		go n.drive(time.Now())
+		n.driven = make(chan struct{})
+		undo := ticks.FollowTime() // so that the times that package gcl notes are the bubble's
+		began := time.Now()
+		go func() {
+			defer close(n.driven)
+			defer undo()
+			n.drive(began)
+		}()
 	} else {
 		n.watch = time.AfterFunc(time.Hour, n.look)
 		n.watch.Stop()
@@ -207,8 +221,7 @@ func (n *Net) look() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.watching = false
-	waits := func(r *replica) bool { return r.idle > 0 }
-	if n.left == len(n.replicas) || !slices.ContainsFunc(n.replicas, waits) {
+	if n.left == len(n.replicas) || !n.waits() {
 		return
 	}
 	if n.quiet += awayAfter; n.seen != n.changes {
@@ -250,7 +263,19 @@ func (n *Net) advance() bool {
 	case n.fabric.pending == 0 && n.silences == 0 && slices.ContainsFunc(n.replicas, (*replica).missing):
 		return false // until the replica comes, or the first fault that is planned, which may be hours ahead
 	}
-	return n.fabric.step()
+	return n.fabric.step() || n.ended()
+}
+
+// ended has all calls fail, once, when time cannot go on. It reports whether it did.
+func (n *Net) ended() bool {
+	if n.fabric.err == nil || n.over {
+		return false
+	}
+	n.over = true
+	for _, r := range n.replicas {
+		n.abort(r, fmt.Errorf("sim: %w", n.fabric.err))
+	}
+	return true
 }
 
 // drive has time pass in a bubble, until all endpoints are closed.
@@ -265,13 +290,14 @@ func (n *Net) drive(began time.Time) {
 			return
 		}
 		// The bubble's time is whole nanoseconds. It is ahead if others have let it go on.
-		passed, sleep, changes := time.Since(began), time.Duration(0), n.changes
+		passed, sleep, changes := time.Since(began), time.Duration(-1), n.changes
 		at, ok := n.fabric.next()
 		due := ok && duration(at) <= passed
 		if !due && passed > duration(n.fabric.now) {
 			n.fabric.now = passed.Seconds()
 		}
 		switch {
+		case n.ended():
 		case due:
 			n.fabric.step()
 		case len(n.posts) > 0:
@@ -279,24 +305,46 @@ func (n *Net) drive(began time.Time) {
 		case n.fabric.pending == 0 && n.circle(false):
 		case ok:
 			sleep = duration(at) - passed
-		default:
+		case n.looked != changes && n.waits():
 			sleep = patience
+		default: // what is to come comes from outside of calls, where synctest finds a deadlock
+			sleep = 0
 		}
 		n.mu.Unlock()
-		if sleep <= 0 {
+		if sleep < 0 {
 			continue
 		}
-		timer.Reset(sleep)
+		timer.Stop()
+		if sleep > 0 {
+			timer.Reset(sleep)
+		}
 		select {
 		case <-n.kick:
 		case <-timer.C:
 			n.mu.Lock()
 			if _, ok := n.fabric.next(); !ok && n.changes == changes {
+				n.looked = changes
 				n.circle(true)
 			}
 			n.mu.Unlock()
 		}
 	}
+}
+
+// awaitDriver returns when drive has, if all replicas have left. Then nobody calls Config.Wait, and the next network of
+// the bubble may.
+func (n *Net) awaitDriver() {
+	n.mu.Lock()
+	last := n.left == len(n.replicas)
+	n.mu.Unlock()
+	if last && n.driven != nil {
+		<-n.driven
+	}
+}
+
+// waits reports whether any replica waits in a call.
+func (n *Net) waits() bool {
+	return slices.ContainsFunc(n.replicas, func(r *replica) bool { return r.idle > 0 })
 }
 
 // leave notes that a replica has closed its first endpoint.

@@ -20,7 +20,7 @@ import (
 // folds, where on endpoints it waits for those before it. As for Price the sends of a schedule count, and its
 // receives do not, which [schedule.Schedule.Check] compares.
 //
-// Errors: those of Price, and the context's cause.
+// Errors: those of Price, the context's cause, and a time of more than 146 years.
 func Replay(ctx context.Context, m cost.Model, s *schedule.Schedule, members []int, bytes int64) (time.Duration,
 	error) {
 	estimate, err := m.Price(s, members, bytes) // which checks all that there is
@@ -56,8 +56,8 @@ func Replay(ctx context.Context, m cost.Model, s *schedule.Schedule, members []i
 }
 
 // ReplayTraffic is [Replay] of the schedule that a traffic describes, whose messages are counted as in
-// [cost.Model.PriceTraffic]: for many ranks, of which a schedule has too many steps. Errors: those of PriceTraffic, and
-// the context's cause.
+// [cost.Model.PriceTraffic]: for many ranks, of which a schedule has too many steps. Errors: those of PriceTraffic and of
+// Replay.
 func ReplayTraffic(ctx context.Context, m cost.Model, t *schedule.Traffic, members []int, bytes int64) (time.Duration,
 	error) {
 	estimate, err := m.PriceTraffic(t, members, bytes)
@@ -196,6 +196,9 @@ func (r *replay) run(ctx context.Context) (time.Duration, error) {
 		if !r.step() {
 			break
 		}
+	}
+	if r.err != nil {
+		return 0, fmt.Errorf("sim: %w", r.err)
 	}
 	if r.done < len(r.members) {
 		return 0, fmt.Errorf("sim: %d of %d ranks get to the end", r.done, len(r.members))

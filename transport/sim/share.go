@@ -129,7 +129,7 @@ func (n *fabric) run(f *flow, rate float64) {
 	f.since, f.rate = n.now, rate
 	n.made++
 	f.event = n.made
-	n.events.push(event{at: n.now + f.left/rate, number: n.made, flow: f})
+	n.plan(event{at: n.now + f.left/rate, number: n.made, flow: f})
 }
 
 // level is the rate at which a cable is full.

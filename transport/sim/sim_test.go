@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"flag"
+	"math"
 	"testing"
 	"time"
 
@@ -53,4 +54,16 @@ func TestConformance(t *testing.T) {
 		_, eps := open(t, sim.Config{Model: cost.Model{Network: star(t, n)}})
 		return eps
 	}, transporttest.NamesDeadlocks, transporttest.KeepsCauses, transporttest.Brief)
+}
+
+// TestLink: a latency that nothing has room for is the greatest there is.
+func TestLink(t *testing.T) {
+	slow := must(t)(cost.Torus([]int{8}, cost.Link{BytesPerSecond: 1, Latency: math.MaxInt64 / 2}))
+	_, eps := open(t, sim.Config{Model: cost.Model{Network: slow}})
+	for _, e := range eps {
+		defer e.Close()
+	}
+	if l := eps[0].(transport.Linked).Link(0, 1); l.Latency != math.MaxInt64 || l.BytesPerSecond != 1 {
+		t.Errorf("%+v", l)
+	}
 }
