@@ -26,8 +26,9 @@
 // a number. How it is known that all wait is said at [Config.Wait].
 //
 // Time is [cost.Model.Price] to the nanosecond where all replicas are in step. Where they are not, it may be less,
-// since real rounds have no barrier, or more, since a message of a round meets some of another one. Most of
-// that are messages of different rounds that take one cable of a link of several.
+// since real rounds have no barrier, or more, since a message of a round meets some of another one. It may also be more
+// where a cable of a round is not full all the time, which a price takes it to be. The page docs/design/sim.md has a
+// table.
 //
 // # Without data
 //

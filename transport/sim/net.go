@@ -90,8 +90,8 @@ type half struct {
 type match struct{ send, recv half }
 
 // New makes a network and its endpoints, in the order of their ranks. Its time begins at 0 and goes on while endpoints
-// are open. Errors: those of a Config that cannot be, and of a Config.Wait that panics, as synctest.Wait does outside of
-// a bubble.
+// are open. Errors: those of a Config that cannot be, and of a Config.Wait that panics, as synctest.Wait does outside
+// of a bubble.
 func New(c Config) (*Net, []transport.Endpoint, error) {
 	if err := c.check(); err != nil {
 		return nil, nil, err

@@ -1,9 +1,13 @@
 package sim_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,6 +123,57 @@ func TestPrice(t *testing.T) {
 				}
 				compare(t, net.Now(), estimate.Time, !slices.Contains(unlike[name], m.String()))
 			})
+		}
+	}
+}
+
+// TestPage: docs/design/sim.md says by which methods the time without data is the price, and where it is not, between
+// which parts of the price it is. With -v the rows of its table are printed.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/design/sim.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"fattree:16", "torus:16", "torus:4x4", "fattree:4x4",
+		"fattree:4x4:12.5e9,1us:12.5e9,1us,2", "clique:8+8", "joined-ladder:16", "open-ladder:16", "torus:8x8",
+		"open-ladder:64"} {
+		network := must(t)(cost.ParseNetwork(name))
+		n := network.Replicas()
+		if n > 16 && (testing.Short() || underRace) {
+			continue
+		}
+		equal, all, others := 0, 0, []string(nil)
+		for _, m := range methods.All() {
+			spec := allReduceOf(m, n)
+			if _, err := methods.Build(spec); err != nil {
+				continue
+			}
+			s, same, low, high := build(t, spec), true, math.Inf(1), 0.0
+			for _, length := range []int64{45 << 10, 1 << 30} {
+				for _, overhead := range []time.Duration{0, 500} {
+					model := cost.Model{Network: network, Overhead: overhead}
+					price, err := model.Price(s, places(n), length)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := sim.Replay(context.Background(), model, s, places(n), length)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ratio := float64(got) / float64(price.Time)
+					same, low, high = same && got == price.Time, min(low, ratio), max(high, ratio)
+				}
+			}
+			if all++; same {
+				equal++
+				continue
+			}
+			others = append(others, fmt.Sprintf("%v %.2f to %.2f", m, low, high))
+		}
+		row := fmt.Sprintf("| `%s` | %d of %d | %s |", name, equal, all, strings.Join(others, ", "))
+		t.Log(row)
+		if !bytes.Contains(page, []byte(row+"\n")) {
+			t.Errorf("docs/design/sim.md has no row %s", row)
 		}
 	}
 }

@@ -56,8 +56,8 @@ func Replay(ctx context.Context, m cost.Model, s *schedule.Schedule, members []i
 }
 
 // ReplayTraffic is [Replay] of the schedule that a traffic describes, whose messages are counted as in
-// [cost.Model.PriceTraffic]: for many ranks, of which a schedule has too many steps. Errors: those of PriceTraffic and of
-// Replay.
+// [cost.Model.PriceTraffic]: for many ranks, of which a schedule has too many steps. Errors: those of PriceTraffic and
+// of Replay.
 func ReplayTraffic(ctx context.Context, m cost.Model, t *schedule.Traffic, members []int, bytes int64) (time.Duration,
 	error) {
 	estimate, err := m.PriceTraffic(t, members, bytes)
