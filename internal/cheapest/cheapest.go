@@ -1,9 +1,7 @@
 package cheapest
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/bits"
 	"sync"
@@ -26,46 +24,14 @@ type Prices struct {
 
 // New makes the Prices of a network, with the processors at its ends.
 func New(m cost.Model) *Prices {
-	return &Prices{model: m, digest: digest(m), tables: map[Group]*Table{}}
+	return &Prices{model: m, digest: m.Digest(), tables: map[Group]*Table{}}
 }
 
 // Model is the network.
 func (p *Prices) Model() cost.Model { return p.model }
 
-// Digest sums up the network, so that members see whether theirs differ: all links, the ways between some replicas, and
-// the processors.
+// Digest sums up the network and the processors, so that members see whether theirs differ: see [cost.Model.Digest].
 func (p *Prices) Digest() uint64 { return p.digest }
-
-// routed is of how many replicas a digest has the ways.
-const routed = 64
-
-func digest(m cost.Model) uint64 {
-	h := fnv.New64a()
-	add := func(numbers ...uint64) {
-		for _, n := range numbers {
-			_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, n)) // never fails
-		}
-	}
-	n := m.Network.Replicas()
-	add(uint64(m.Overhead), math.Float64bits(m.FoldBytesPerSecond), uint64(n), uint64(m.Network.Links()))
-	for number := range m.Network.Links() {
-		l := m.Network.Link(number)
-		add(math.Float64bits(l.BytesPerSecond), uint64(l.Latency), uint64(max(l.Cables, 1)))
-	}
-	var links []int
-	for from := 0; from < n; from += max(n/routed, 1) {
-		for away := 1; away < n; away *= 2 {
-			var err error
-			if links, err = m.Network.Route(links[:0], from, (from+away)%n); err != nil {
-				links = append(links[:0], -1)
-			}
-			for _, number := range links {
-				add(uint64(number))
-			}
-		}
-	}
-	return h.Sum64()
-}
 
 // Group is a group of replicas, as far as choices depend on it.
 type Group struct {

@@ -145,30 +145,6 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestDigest: networks that differ in anything that a price depends on have other digests.
-func TestDigest(t *testing.T) {
-	t.Parallel()
-	seen := map[uint64]string{}
-	for _, name := range []string{"torus:2x4", "torus:4x2", "torus:2x4:12.5e9,1us", "torus:2x4:25e9,500ns",
-		"fattree:4x2",
-		"fattree:8", "open-ladder:8"} {
-		m := network(t, name)
-		if New(m).Digest() != New(network(t, name)).Digest() {
-			t.Errorf("%s: two digests", name)
-		}
-		slower, folds := m, m
-		slower.Overhead *= 2
-		folds.FoldBytesPerSecond = 1e9
-		for i, m := range []cost.Model{m, slower, folds} {
-			d := New(m).Digest()
-			if other := seen[d]; other != "" {
-				t.Errorf("%s %d and %s have one digest", name, i, other)
-			}
-			seen[d] = fmt.Sprint(name, i)
-		}
-	}
-}
-
 // TestAgain: a choice is made once, for all who ask, and takes no memory later.
 func TestAgain(t *testing.T) {
 	p := New(network(t, "torus:4x4"))
