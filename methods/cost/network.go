@@ -19,8 +19,9 @@ type Network interface {
 	// Link returns the link of a number.
 	Link(number int) Link
 
-	// Route appends to links the numbers of those that a message between two different replicas takes, in order. An
-	// error says that no way leads there.
+	// Route appends to links the numbers of those that a message between two different replicas takes, in order: none
+	// if nothing is in its way, so that it takes the time of the processors alone. An error says that no way leads
+	// there.
 	Route(links []int, from, to int) ([]int, error)
 }
 
@@ -30,6 +31,15 @@ type Link struct {
 	BytesPerSecond float64       // of one cable; at least 0.001, and finite
 	Latency        time.Duration // from the first byte sent to the first byte there; at least 0
 	Cables         int           // 1 to 1024; 0 means 1
+}
+
+// ofPackage reports whether this package has made a network, in which every message takes a link.
+func ofPackage(n Network) bool {
+	switch within(n).(type) {
+	case *torus, *fatTree, *ports, *graph, Graph:
+		return true
+	}
+	return false
 }
 
 // These bound the memory that a price takes.

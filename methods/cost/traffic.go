@@ -124,15 +124,20 @@ func (p *trafficPrice) round(i int, limit float64) (float64, bool, error) {
 const lookEvery = 1 << 13
 
 // least is a time that no price of the traffic is below: of each round that of its longest message on the fastest link
-// there is, and what its sender's processor has to do for it.
+// there is, and what its sender's processor has to do for it. On a network of a program's own, on which a message may
+// take no link, it is what the processor has to do.
 func (m Model) least(t *schedule.Traffic, bytes int64) time.Duration {
-	fastest, latency := 0.0, math.Inf(1)
-	for number := range m.Network.Links() {
-		l := m.Network.Link(number)
-		if l.Check() != nil {
-			return 0 // which the price finds
+	fastest, latency := math.Inf(1), 0.0
+	if ofPackage(m.Network) && m.Network.Links() > 0 {
+		fastest, latency = 0, math.Inf(1)
+		for number := range m.Network.Links() {
+			l := m.Network.Link(number)
+			if l.Check() != nil {
+				return 0 // which the price finds
+			}
+			fastest = max(fastest, l.BytesPerSecond*float64(max(l.Cables, 1)))
+			latency = min(latency, l.Latency.Seconds())
 		}
-		fastest, latency = max(fastest, l.BytesPerSecond*float64(max(l.Cables, 1))), min(latency, l.Latency.Seconds())
 	}
 	seconds := 0.0
 	for _, alike := range t.Rounds {

@@ -203,6 +203,37 @@ func TestTrafficInFractions(t *testing.T) {
 	}
 }
 
+// joined is a network in which nothing is between two replicas of a pair.
+type joined struct{ cost.Network }
+
+func (j joined) Route(links []int, from, to int) ([]int, error) {
+	if from/2 == to/2 {
+		return links, nil
+	}
+	return j.Network.Route(links, from, to)
+}
+
+// TestNothingInTheWay: a message that takes no link takes no time, also for PriceWithin, and its processors' time.
+func TestNothingInTheWay(t *testing.T) {
+	t.Parallel()
+	network := joined{must[cost.Network](t)(cost.Torus([]int{8}, fast))}
+	traffic := &schedule.Traffic{Size: 8, Chunks: 1, Rounds: []schedule.Alike{{Times: 3,
+		Flows: []schedule.Flow{{Radix: 2, Move: 1, Alternate: true, Chunks: 1}}}}}
+	for overhead, want := range map[time.Duration]time.Duration{0: 0, us: 6 * us} { // each sends and receives
+		m := cost.Model{Network: network, Overhead: overhead}
+		e, within, err := m.PriceWithin(traffic, upTo(8), 1<<20, want)
+		if err != nil || !within || e.Time != want {
+			t.Errorf("%v, %v, %v, want %v", e.Time, within, err, want)
+		}
+		if want == 0 {
+			continue
+		}
+		if _, within, err = m.PriceWithin(traffic, upTo(8), 1<<20, want-1); within || err != nil {
+			t.Errorf("%v, %v, want a price above the limit", within, err)
+		}
+	}
+}
+
 func TestTrafficErrors(t *testing.T) {
 	t.Parallel()
 	model := cost.Model{Network: must[cost.Network](t)(cost.Torus([]int{4}, fast))}
