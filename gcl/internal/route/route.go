@@ -211,12 +211,14 @@ func (s *Setting) method(r *Route, q *Question) {
 		r.Method, r.Because = s.Method, AsOptionsAsk
 		return
 	}
-	// A rule for messages is not for buffers that the members open to each other. Whether a call has such buffers turns
-	// out in the pass over them; a call without them then goes by ByMessages.
-	priced := s.Priced(q)
-	if rule := s.Rule(q); rule != nil && (priced == nil || s.Ruled) &&
-		(s.ruledTogether(rule) || !onePass || !s.Opened) {
-		r.Method, r.Because, r.Line, r.Together = rule.Method, AsRuled, rule.Line, s.ruledTogether(rule)
+	if s.Ruled && s.byRule(r, q) { // before anything is priced, which takes a while
+		return
+	}
+	if priced := s.Priced(q); priced != nil {
+		r.Method, r.Pieces, r.Because = priced.Method, priced.Pieces, AsPriced
+		return
+	}
+	if !s.Ruled && s.byRule(r, q) {
 		return
 	}
 	r.Method, r.Because = methods.Direct, AsOnePass
@@ -224,20 +226,34 @@ func (s *Setting) method(r *Route, q *Question) {
 		return
 	}
 	x := s.Case(q)
-	if priced != nil && !(s.Tuned && s.Tuning.Broadcasts(&x)) {
-		r.Method, r.Pieces, r.Because = priced.Method, priced.Pieces, AsPriced
-		return
-	}
 	if m := s.Tuning.ByLinks(&x); !onePass || m == methods.SendToAll {
 		r.Method, r.Because = m, AsTuned
 	}
 }
 
+// byRule has a rule of the tuning decide, if there is one. A rule for messages is not for buffers that the members open
+// to each other. Whether a call has such buffers turns out in the pass over them; a call without them then goes by
+// ByMessages.
+func (s *Setting) byRule(r *Route, q *Question) bool {
+	rule := s.Rule(q)
+	if rule == nil || !s.ruledTogether(rule) && s.Syncful && s.Memory && s.Opened {
+		return false
+	}
+	r.Method, r.Because, r.Line, r.Together = rule.Method, AsRuled, rule.Line, s.ruledTogether(rule)
+	return true
+}
+
 // Priced is the choice for a call by messages where the network is known, or nil. Replicas that step together are not
-// asked what links cost: they go over the memory that they share, or wait for each other before each round.
+// asked what links cost: they go over the memory that they share, or wait for each other before each round. Where a
+// limit asks for broadcast nothing is priced.
 func (s *Setting) Priced(q *Question) *cheapest.Choice {
 	if s.Prices == nil || s.Syncful || q.Unpriced {
 		return nil
+	}
+	if s.Tuned {
+		if x := s.Case(q); s.Tuning.Broadcasts(&x) {
+			return nil
+		}
 	}
 	return s.Prices.Choose(q.Collective, int64(q.Bytes))
 }

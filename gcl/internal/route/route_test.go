@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 )
 
@@ -182,6 +184,58 @@ func TestRulesOfOpenedMemory(t *testing.T) {
 		have += "; Syncless: " + said(s.Route(&q))
 		if have != want {
 			t.Errorf("%s:\nhave %s\nwant %s", rule, have, want)
+		}
+	}
+}
+
+// counted is a network that counts the ways it is asked for.
+type counted struct {
+	cost.Network
+	ways *int
+}
+
+func (c counted) Route(links []int, from, to int) ([]int, error) {
+	*c.ways++
+	return c.Network.Route(links, from, to)
+}
+
+// TestPricedWhereItCounts: a price decides before the library's rules, and no price is made where the job's rules or a
+// limit of broadcast decide.
+func TestPricedWhereItCounts(t *testing.T) {
+	torus, err := cost.ParseNetwork("torus:2x2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := methods.ParseRules([]byte("all-reduce 4 0 anticlockwise_ring\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Question{Collective: schedule.AllReduce, Bytes: 1 << 10, Published: 1 << 10}
+	for _, c := range []struct {
+		what   string
+		change func(s *Setting)
+		want   Because
+	}{
+		{"nothing", func(*Setting) {}, AsPriced},
+		{"the library's rules", func(s *Setting) { s.Tuning.Rules = rules }, AsPriced},
+		{"the job's rules", func(s *Setting) { s.Tuning.Rules, s.Ruled = rules, true }, AsRuled},
+		{"a limit", func(s *Setting) {
+			s.Tuning.Rules, s.Tuning.MaxBroadcastBytes, s.Tuning.BroadcastFirst, s.Tuned = rules, 1<<20, true, true
+		}, AsTuned},
+		{"a limit below", func(s *Setting) { s.Tuning.MaxBroadcastBytes, s.Tuned = 8, true }, AsPriced},
+		{"the options", func(s *Setting) { s.Method = methods.ClockwiseRing }, AsOptionsAsk},
+		{"stepping together", func(s *Setting) { s.Implementation = Syncful }, AsTuned},
+	} {
+		ways, members := 0, []int{0, 1, 2, 3}
+		prices := cheapest.New(cost.Model{Network: counted{torus, &ways}})
+		s := Setting{Tuning: methods.SocketLinks(), Ranks: 4, Domains: 1, Each: 4,
+			Prices: prices.Of(cheapest.Group{}, members, members, members)}
+		c.change(&s)
+		s.Syncful, s.SyncfulWhy = s.Together()
+		ways = 0
+		r := s.Route(&q)
+		if r.Because != c.want || (ways > 0) != (c.want == AsPriced) {
+			t.Errorf("%s: %v since %v, and %d ways were asked for", c.what, r.Method, r.Because, ways)
 		}
 	}
 }
