@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
 )
-
-// mostPieces is the largest number of pieces that price tries of a pipeline: gcl takes no more.
-const mostPieces = 64
 
 // all prices the schedules of all methods, those of each size in the order of their times. A method that makes no such
 // schedule is left out, and the table says why. The error is that of the first one where none is left.
@@ -47,7 +45,7 @@ func (p *pricing) of(m methods.Method, model cost.Model) ([]price, error) {
 	one := *p.from
 	one.method, one.spec.Method = m.String(), m
 	best := make([]price, len(p.sizes))
-	for _, pieces := range cuts(one.spec) {
+	for _, pieces := range cheapest.Cuts(one.spec) {
 		one.spec.Pieces = pieces
 		f, err := one.build()
 		if err != nil {
@@ -64,16 +62,4 @@ func (p *pricing) of(m methods.Method, model cost.Model) ([]price, error) {
 		}
 	}
 	return best, nil
-}
-
-// cuts are the numbers of pieces to try: those of a pipeline that gcl takes, else 0.
-func cuts(spec methods.Spec) []int {
-	if spec.Pipelined(1<<40, 1).Pieces == 0 {
-		return []int{0}
-	}
-	var out []int
-	for n := 1; n <= mostPieces; n *= 2 {
-		out = append(out, n)
-	}
-	return out
 }
