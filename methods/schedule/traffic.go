@@ -277,11 +277,24 @@ func (b *Builder) Traffic() (*Traffic, error) {
 		return nil, fmt.Errorf("schedule: the traffic of a Builder with Ports or Only: %w", errors.ErrUnsupported)
 	}
 	t := &Traffic{Size: b.s.Size, Chunks: b.s.Chunks, Rounds: make([]Alike, b.rounds)}
-	byRound := make([][]built, b.rounds)
+	begins := make([]int, b.rounds) // by round: where its messages begin in moves, and before that where they end
 	for _, m := range b.moves {
-		byRound[m.round] = append(byRound[m.round], m)
+		begins[m.round]++
 	}
-	for i, messages := range byRound {
+	for i := 1; i < len(begins); i++ {
+		begins[i] += begins[i-1]
+	}
+	moves := make([]built, len(b.moves))
+	for _, m := range slices.Backward(b.moves) {
+		begins[m.round]--
+		moves[begins[m.round]] = m
+	}
+	for i, begin := range begins {
+		end := len(moves)
+		if i+1 < len(begins) {
+			end = begins[i+1]
+		}
+		messages := moves[begin:end]
 		slices.SortStableFunc(messages, func(a, b built) int { return cmp.Compare(a.from, b.from) })
 		listed := make([]Message, 0, len(messages))
 		for n := 0; len(messages) > 0; messages = messages[n:] {
