@@ -23,7 +23,7 @@ type Explanation struct {
 	Bytes      int64 // in the larger of a rank's two buffers
 	DType      tensor.DType
 	Ranks      int
-	Machine    string // where the replicas sit, as in "clique of 8 replicas"
+	Machine    string // what the replicas are on: "clique of 8 replicas", or "network of 8 replicas and 48 links"
 	Links      string // between processes: what connects the replicas of the group, as in "shm", and why not memory
 
 	// Method and Implementation are those that a call takes; both are Auto in a group of one, where nothing is sent. Of

@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/cheapest"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -212,3 +213,6 @@ func LinkOf(c *Comm, a, b int) (class string, isHost bool) {
 	}
 	return linked.Link(a, b).Class.String(), linked.Host(a) == linked.Host(b)
 }
+
+// PricesOf are those that a Comm chooses by.
+func PricesOf(c *Comm) *cheapest.Prices { return c.conn.prices }

@@ -16,6 +16,7 @@ import (
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 	"gogcl.dev/transport/inproc"
 )
 
@@ -171,6 +172,43 @@ func TestNetworksDiffer(t *testing.T) {
 	if err := errors.Join(errs...); !errors.Is(err, gcl.ErrMismatch) ||
 		!strings.Contains(err.Error(), "or the topology or network") {
 		t.Errorf("%v, want ErrMismatch", err)
+	}
+}
+
+// TestNetworksAreShared: Comms on endpoints that share a process have one choice for all, if their networks are equal.
+func TestNetworksAreShared(t *testing.T) {
+	t.Parallel()
+	line, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		what   string
+		given  func(replica int) gcl.CommOption
+		shared bool
+	}{
+		{"one network", func(int) gcl.CommOption { return gcl.WithNetwork(networkOf(t, "torus:3")) }, true},
+		{"one topology", func(int) gcl.CommOption { return gcl.WithTopology(line) }, true},
+		{"others", func(r int) gcl.CommOption {
+			return gcl.WithNetwork(networkOf(t, []string{"torus:3", "fattree:3", "clique:3"}[r]))
+		}, false},
+	} {
+		ends, err := inproc.New(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[any]bool{}
+		for r, end := range ends {
+			c, err := gcl.New(end, x.given(r))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			seen[gcl.PricesOf(c)] = true
+		}
+		if len(seen) != map[bool]int{true: 1, false: 3}[x.shared] {
+			t.Errorf("%s: prices of %d kinds", x.what, len(seen))
+		}
 	}
 }
 

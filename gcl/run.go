@@ -42,7 +42,9 @@ func WithOptions(o Options) CommOption { return func(c *config) { c.options = o 
 // the transport, or one where it does not tell (see [transport.Linked]), in which every pair is linked. Links are as
 // slow as the slowest within a host, and as the slowest between hosts.
 //
-// The topology's links are a network as of [WithNetwork], unless that gives another.
+// The topology's links are a network as of [WithNetwork], unless that gives another. On them messages take no time of a
+// processor, so that methods of many messages look cheap: where processors matter, give WithNetwork a model with an
+// Overhead.
 func WithTopology(t topology.Topology) CommOption {
 	return func(c *config) { c.topology, c.machine = t, true }
 }
@@ -50,9 +52,13 @@ func WithTopology(t topology.Topology) CommOption {
 // WithNetwork says what connects the replicas: links, the ways of messages over them, and what a message takes of a
 // processor. From then on auto goes by price: a call by messages whose method the options leave open takes the method
 // that is cheapest on this network, as package methods/cost prices it, of the constants and methods.Gallery. Rules of
-// Options.Tuning and a limit of Options.MaxBroadcastSize go before it, and it goes before the library's own tables. A
-// price is one for sizes around a power of two, and made when a call first asks for it: see docs/design/auto.md.
-// Explain cites it. Calls that go over memory which the replicas share, and phases of Hybrid, go as without a network.
+// Options.Tuning and a limit of Options.MaxBroadcastSize go before it, and it goes before the library's own tables.
+// Explain cites the price. Calls that go over memory which the replicas share, and phases of Hybrid, go as without a
+// network.
+//
+// A price is one for sizes around a power of two, and made when a call first asks for it, which among thousands of
+// replicas takes seconds: see docs/design/auto.md. Meanwhile the call does not look at its context: a deadline that
+// passes is noticed afterwards.
 //
 // An endpoint that has a method Model() cost.Model, as those of transport/sim have, gives the network itself.
 //
@@ -128,6 +134,8 @@ func newConfig(n int, opts []CommOption) (*config, error) {
 func (c *config) place(e transport.Endpoint) (err error) {
 	if m, ok := e.(modelled); ok && c.prices == nil {
 		c.prices = pricesOf(e, m)
+	} else if c.prices != nil {
+		c.prices = sharedPrices(e, c.prices)
 	}
 	if !c.machine {
 		c.topology, err = byHost(e)
@@ -148,6 +156,18 @@ func pricesOf(e transport.Endpoint, m modelled) *cheapest.Prices {
 		made = kept.(func() *cheapest.Prices)
 	}
 	return made()
+}
+
+// sharedPrices are the first ones with this digest that a replica of the process has been given, if the transport has
+// the replicas find each other: so a choice is made once for all.
+func sharedPrices(e transport.Endpoint, p *cheapest.Prices) *cheapest.Prices {
+	s, ok := e.(transport.Shared)
+	if !ok {
+		return p
+	}
+	type key struct{ digest uint64 }
+	kept, _ := s.Shared().LoadOrStore(key{p.Digest()}, p)
+	return kept.(*cheapest.Prices)
 }
 
 // Run calls body on n replicas, each a goroutine with its own Comm of all n, and returns when all have returned.
