@@ -186,9 +186,12 @@ func sameAsDirect(s methods.Spec) bool {
 // 129 of them between 512 ranks, and to count them takes longer than a choice may.
 const mostSwung = 64
 
-func swings(s methods.Spec) bool {
-	name := s.Method.String()
-	return s.Size > mostSwung && (name == "swing" || name == "swing_2d")
+func swings(s methods.Spec) bool { return s.Size > mostSwung && isSwing(s.Method) }
+
+// isSwing reports whether a method's traffic has in one message what its schedule sends in several.
+func isSwing(m methods.Method) bool {
+	name := m.String()
+	return m.InGallery() && (name == "swing" || name == "swing_2d")
 }
 
 // price is what a request costs, if that is at most a limit.
@@ -201,7 +204,7 @@ func (t *Table) price(s methods.Spec, bytes int64, limit time.Duration) (cost.Es
 	if err != nil || !within {
 		return cost.Estimate{}, false
 	}
-	if name := s.Method.String(); name == "swing" || name == "swing_2d" { // whose traffic counts messages together
+	if isSwing(s.Method) {
 		made, err := methods.Build(s)
 		if err != nil {
 			return cost.Estimate{}, false
