@@ -55,10 +55,15 @@ func newWide(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) (*
 	return p, step
 }
 
-// heap is the bytes that are in use, when collections free no more: finalizers may wait for each other.
+// heap is the bytes that are in use, when collections free no more: finalizers may wait for each other. A collection
+// only queues them, so one of its own says when they have run.
 func heap() int {
 	var m runtime.MemStats
 	for least, same := uint64(math.MaxUint64), 0; same < 3; {
+		ran := make(chan struct{})
+		runtime.SetFinalizer(new([64]byte), func(*[64]byte) { close(ran) })
+		runtime.GC()
+		<-ran
 		runtime.GC()
 		runtime.ReadMemStats(&m)
 		if m.HeapAlloc+10e3 < least {
