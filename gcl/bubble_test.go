@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,47 +24,17 @@ const (
 	bubbleLimit   = bubbleJoin + 10*bubbleSilence
 )
 
-// parting is how one replica of a job has ended.
-type parting struct {
-	err         error
-	met         bool          // it has joined
-	joining, at time.Duration // how long it took to join, and when all was over
-}
-
-// TestJobs has replicas join, as processes do, call collectives and leave, through trouble of all kinds:
-// docs/design/seeds.md.
+// TestJobs has replicas join, as processes do, call collectives and leave, through trouble of all kinds.
 func TestJobs(t *testing.T) {
 	t.Setenv("GCL_STATUS", "off") // its socket is a real one
-	jobs := 500
-	if testing.Short() {
-		jobs = 50
-	}
-	tally := fabric.Tally{}
-	fabric.Each(t, jobs, func(t *testing.T, seed uint64) {
-		s := fabric.NewScene(seed, fabric.None, fabric.Late, fabric.Break, fabric.Reset, fabric.Refuse, fabric.Shortly,
-			fabric.Never, fabric.Few, fabric.Absent, fabric.Leave, fabric.Cut, fabric.Stop, fabric.Straggle)
-		ends := runJob(s)
-		failed, last := false, time.Duration(0)
-		for _, e := range ends {
-			failed, last = failed || e.err != nil, max(last, e.at)
-		}
-		tally.Count(s.Trouble, failed, last)
-		judge(t, s, ends)
-		if left := s.Fabric.Open(); left > 0 {
-			t.Errorf("%d ends of connections are open", left)
-		}
-		if t.Failed() || fabric.Alone() {
-			for r, e := range ends {
-				t.Logf("replica %d, met %v, joins for %v, ends after %v: %v", r, e.met, e.joining, e.at, e.err)
-			}
-			t.Logf("%v", s)
-		}
-	})
-	tally.Log(t)
+	jobs := fabric.Jobs{Run: runJob, Join: bubbleJoin, Silence: bubbleSilence, Limit: bubbleLimit, Wrong: "wrong values",
+		Never: regexp.MustCompile(
+			"mismatch|checksum|not authentic|does not speak|deadlock|leaves without|started twice")}
+	jobs.Test(t)
 }
 
 // runJob runs the job of a scene.
-func runJob(s *fabric.Scene) []parting {
+func runJob(_ *testing.T, s *fabric.Scene) []fabric.Parting {
 	n := len(s.Processes)
 	cfg := gcl.JoinConfig{Size: n, Job: "bubble", Rendezvous: fmt.Sprint(s.Address(0), ":7000"), Transport: "tcp",
 		Secret: make([]byte, 32), Timeout: bubbleJoin, Silence: bubbleSilence, Logger: slog.New(slog.DiscardHandler)}
@@ -75,7 +44,7 @@ func runJob(s *fabric.Scene) []parting {
 	p := calls{seed: s.Chances.Uint64(), count: 1 + s.Chances.IntN(12),
 		pause: time.Duration(s.Chances.Int64N(int64(300 * time.Millisecond)))}
 	leaves := s.Chances.IntN(p.count)
-	ends := make([]parting, n)
+	ends := make([]fabric.Parting, n)
 	began := time.Now()
 	var all sync.WaitGroup
 	for r := range n {
@@ -83,7 +52,7 @@ func runJob(s *fabric.Scene) []parting {
 		switch {
 		case r != s.Victim:
 		case s.Trouble == fabric.Absent:
-			ends[r].met = true
+			ends[r].Met = true
 			continue
 		case s.Trouble == fabric.Leave:
 			count = leaves
@@ -95,15 +64,15 @@ func runJob(s *fabric.Scene) []parting {
 			cfg, came := cfg, time.Now()
 			cfg.Rank = r
 			c, err := gcl.Join(carrier.With(context.Background(), s.Processes[r]), cfg)
-			ends[r].joining = time.Since(came)
+			ends[r].Joining = time.Since(came)
 			if err == nil {
-				ends[r].met = true
+				ends[r].Met = true
 				if err = p.run(c, count); err != nil {
 					c.Abort(err)
 				}
 				err = errors.Join(err, c.Close())
 			}
-			ends[r].err, ends[r].at = err, time.Since(began)
+			ends[r].Err, ends[r].At = err, time.Since(began)
 		})
 	}
 	all.Wait()
@@ -175,48 +144,3 @@ func call(c *gcl.Comm, kind, root, n int) error {
 	}
 	return err
 }
-
-// judge says what is wrong with how the replicas of a scene have ended.
-func judge(t *testing.T, s *fabric.Scene, ends []parting) {
-	harmed, met := s.Harmed(), true
-	for _, e := range ends {
-		met = met && e.met
-	}
-	failing := bubbleLimit // for those that get an error; others may not have noticed
-	switch s.Trouble {
-	case fabric.Break, fabric.Reset, fabric.Refuse, fabric.Cut, fabric.Stop:
-		if met && harmed {
-			failing = s.Fabric.LastHarm().Sub(s.Began) + 2*bubbleSilence
-		}
-	}
-	for r, e := range ends {
-		limit := bubbleLimit
-		if e.err != nil {
-			limit = failing
-		}
-		if e.at > limit || e.joining > bubbleJoin+500*time.Millisecond {
-			t.Errorf("replica %d has joined for %v and ended after %v, want at most %v", r, e.joining, e.at, limit)
-		}
-		if e.err == nil {
-			if s.Trouble == fabric.Absent && r != s.Victim {
-				t.Errorf("replica %d has no error, though replica %d is absent", r, s.Victim)
-			}
-			continue
-		}
-		switch text := e.err.Error(); {
-		case strings.Contains(text, "wrong values"):
-			t.Errorf("replica %d: %v", r, e.err)
-		case !harmed:
-			t.Errorf("replica %d fails without a reason: %v", r, e.err)
-		case !strings.Contains(text, "replica"):
-			t.Errorf("the error of replica %d names none: %v", r, e.err)
-		case s.Blameable && r != s.Victim && !s.Blames(e.err):
-			t.Errorf("the error of replica %d does not name replica %d: %v", r, s.Victim, e.err)
-		case foreign.MatchString(text):
-			t.Errorf("replica %d: an error of another kind: %v", r, e.err)
-		}
-	}
-}
-
-// foreign are the words of errors that no trouble of the network can be the reason of.
-var foreign = regexp.MustCompile("mismatch|checksum|not authentic|does not speak|deadlock|leaves without|started twice")

@@ -37,46 +37,16 @@ func inMemory(c Config) Config {
 	return c
 }
 
-// parting is how one replica of a job has ended.
-type parting struct {
-	err, closed error
-	met         bool          // it has connected
-	joining, at time.Duration // how long it took to connect, and when all was over
-}
-
-// TestJobs runs whole jobs, from listening to leaving, through trouble of all kinds: docs/design/seeds.md.
+// TestJobs runs whole jobs, from listening to leaving, through trouble of all kinds.
 func TestJobs(t *testing.T) {
-	jobs := 500
-	if testing.Short() {
-		jobs = 50
-	}
-	tally := fabric.Tally{}
-	fabric.Each(t, jobs, func(t *testing.T, seed uint64) {
-		s := fabric.NewScene(seed, fabric.None, fabric.Late, fabric.Break, fabric.Reset, fabric.Refuse, fabric.Shortly,
-			fabric.Never, fabric.Few, fabric.Absent, fabric.Leave, fabric.Cut, fabric.Stop, fabric.Straggle)
-		ends := runBubble(t, s)
-		failed, last := false, time.Duration(0)
-		for _, e := range ends {
-			failed = failed || e.err != nil || e.closed != nil
-			last = max(last, e.at)
-		}
-		tally.Count(s.Trouble, failed, last)
-		checkBubble(t, s, ends)
-		if left := s.Fabric.Open(); left > 0 {
-			t.Errorf("%d ends of connections are open", left)
-		}
-		if t.Failed() || fabric.Alone() {
-			for r, e := range ends {
-				t.Logf("replica %d, met %v, after %v: %v; Close: %v", r, e.met, e.at, e.err, e.closed)
-			}
-			t.Logf("%v", s)
-		}
-	})
-	tally.Log(t)
+	jobs := fabric.Jobs{Run: runBubble, Join: bubbleJoin, Silence: bubbleSilence, Limit: bubbleLimit,
+		Wrong: errOther.Error(), Never: regexp.MustCompile(
+			"mismatch|checksum|not authentic|does not speak|deadlock|leaves without|transfer [0-9]+ of")}
+	jobs.Test(t)
 }
 
 // runBubble runs the job of a scene.
-func runBubble(t *testing.T, s *fabric.Scene) []parting {
+func runBubble(t *testing.T, s *fabric.Scene) []fabric.Parting {
 	n := len(s.Processes)
 	network := TCP
 	if s.Hosts == 1 && s.Chances.IntN(2) == 0 {
@@ -95,7 +65,7 @@ func runBubble(t *testing.T, s *fabric.Scene) []parting {
 	p := program{rounds: 1 + s.Chances.IntN(20), lanes: 1 + s.Chances.IntN(2),
 		size:  1 + s.Chances.IntN(1<<s.Chances.IntN(18)),
 		pause: time.Duration(s.Chances.Int64N(int64(300 * time.Millisecond)))}
-	ends := make([]parting, n)
+	ends := make([]fabric.Parting, n)
 	began := time.Now()
 	var all sync.WaitGroup
 	for r := range n {
@@ -104,7 +74,7 @@ func runBubble(t *testing.T, s *fabric.Scene) []parting {
 		case r != s.Victim:
 		case s.Trouble == fabric.Absent:
 			listeners[r].Close()
-			ends[r].met = true
+			ends[r].Met = true
 			continue
 		case s.Trouble == fabric.Leave:
 			rounds = s.Chances.IntN(rounds)
@@ -117,13 +87,13 @@ func runBubble(t *testing.T, s *fabric.Scene) []parting {
 			ctx, cancel := context.WithTimeout(context.Background(), bubbleJoin)
 			e, err := listeners[r].Connect(ctx, addresses)
 			cancel()
-			ends[r].joining = time.Since(came)
+			ends[r].Joining = time.Since(came)
 			if err == nil {
-				ends[r].met = true
+				ends[r].Met = true
 				err = p.run(e, rounds)
-				ends[r].closed = e.Close()
+				err = errors.Join(err, e.Close())
 			}
-			ends[r].err, ends[r].at = err, time.Since(began)
+			ends[r].Err, ends[r].At = err, time.Since(began)
 		})
 	}
 	all.Wait()
@@ -195,51 +165,6 @@ func (p program) round(e transport.Endpoint, k int) error {
 
 // errOther says that a message is not what was sent.
 var errOther = errors.New("wrong bytes")
-
-// checkBubble judges how the replicas of a scene have ended.
-func checkBubble(t *testing.T, s *fabric.Scene, ends []parting) {
-	harmed, met := s.Harmed(), true
-	for _, e := range ends {
-		met = met && e.met
-	}
-	failing := bubbleLimit // for those that get an error; others may not have noticed
-	switch s.Trouble {
-	case fabric.Break, fabric.Reset, fabric.Refuse, fabric.Cut, fabric.Stop:
-		if met && harmed {
-			failing = s.Fabric.LastHarm().Sub(s.Began) + 2*bubbleSilence
-		}
-	}
-	for r, e := range ends {
-		err, limit := errors.Join(e.err, e.closed), bubbleLimit
-		if err != nil {
-			limit = failing
-		}
-		if e.at > limit || e.joining > bubbleJoin+500*time.Millisecond {
-			t.Errorf("replica %d has joined for %v and ended after %v, want at most %v", r, e.joining, e.at, limit)
-		}
-		if err == nil {
-			if s.Trouble == fabric.Absent && r != s.Victim {
-				t.Errorf("replica %d has no error, though replica %d is absent", r, s.Victim)
-			}
-			continue
-		}
-		switch text := err.Error(); {
-		case strings.Contains(text, "wrong bytes"):
-			t.Errorf("replica %d: %v", r, err)
-		case !harmed:
-			t.Errorf("replica %d fails without a reason: %v", r, err)
-		case !strings.Contains(text, "replica"):
-			t.Errorf("the error of replica %d names none: %v", r, err)
-		case s.Blameable && r != s.Victim && !s.Blames(err):
-			t.Errorf("the error of replica %d does not name replica %d: %v", r, s.Victim, err)
-		case foreign.MatchString(text):
-			t.Errorf("replica %d: an error of another kind: %v", r, err)
-		}
-	}
-}
-
-// foreign are the words of errors that no trouble of the network can be the reason of.
-var foreign = regexp.MustCompile("mismatch|checksum|not authentic|does not speak|deadlock|leaves without|transfer [0-9]+ of")
 
 // TestShortOfAll: a replica that has not even a descriptor to tell a dialer so ends the job, by an error that says so.
 func TestShortOfAll(t *testing.T) {
