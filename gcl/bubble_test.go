@@ -27,7 +27,8 @@ const (
 // TestJobs has replicas join, as processes do, call collectives and leave, through trouble of all kinds.
 func TestJobs(t *testing.T) {
 	t.Setenv("GCL_STATUS", "off") // its socket is a real one
-	jobs := fabric.Jobs{Run: runJob, Join: bubbleJoin, Silence: bubbleSilence, Limit: bubbleLimit, Wrong: "wrong values",
+	jobs := fabric.Jobs{Run: runJob, Join: bubbleJoin, Silence: bubbleSilence, Limit: bubbleLimit,
+		Wrong: "wrong values",
 		Never: regexp.MustCompile(
 			"mismatch|checksum|not authentic|does not speak|deadlock|leaves without|started twice")}
 	jobs.Test(t)
