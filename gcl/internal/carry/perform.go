@@ -114,7 +114,7 @@ func (w *Caller) skip(ctx context.Context, j *job.Job, r *route.Route, fingerpri
 func passOver(q *route.Question, r *route.Route) bool {
 	switch r.Because {
 	case route.AsRuled:
-		q.Above = r.Line
+		q.Above = int(r.Line)
 	case route.AsPriced:
 		q.Unpriced = true
 	default:
@@ -187,7 +187,7 @@ func (w *Caller) executor(j *job.Job, r *route.Route) (rounds.Executor, error) {
 		(!j.Blocks() || memory.Overlap(j.Ins[0], j.Outs[0])) // of which one may be empty
 	spec := w.Spec(&j.Ask, r.Method, j.Question.Bytes, inPlace)
 	if r.Because == route.AsPriced {
-		spec.Pieces = r.Pieces
+		spec.Pieces = int(r.Pieces)
 	}
 	key := rounds.Key{
 		Method: spec.Method, Collective: spec.Collective, Root: spec.Root, Pieces: spec.Pieces,

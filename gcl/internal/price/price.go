@@ -104,7 +104,7 @@ func (p Pricer) resolve() (resolved Pricer, r route.Route, skipped, err error) {
 	}
 	resolved = p
 	if r.Because == route.AsRuled {
-		resolved.above = r.Line
+		resolved.above = int(r.Line)
 	} else {
 		resolved.Caller = p.Instead()
 		resolved.Caller.Hybrid = p.Caller.Hybrid
@@ -231,7 +231,7 @@ const MostOffered = 256
 func (p Pricer) specOf(m methods.Method) methods.Spec {
 	if r := p.route(); r.Because == route.AsPriced && r.Method == m {
 		s := p.Caller.Spec(&p.Ask, m, p.Elements*p.DType.Size(), false)
-		s.Pieces = r.Pieces
+		s.Pieces = int(r.Pieces)
 		return s
 	}
 	return p.Caller.Spec(&p.Ask, m, p.Elements*p.DType.Size(), false)

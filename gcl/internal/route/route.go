@@ -43,10 +43,10 @@ type Question struct {
 	Several    bool // operands
 	Parts      bool // the ranks' parts have lengths of their own
 	Given      bool // the call comes with its schedule
+	Unpriced   bool // prices do not count: the method that they choose does not do the call
 	Bytes      int  // of the larger of a rank's two buffers, of all operands
 	Published  int  // bytes of the inputs, as a member would publish them
 	Above      int  // only the tuning's rules above this line count; 0: all do
-	Unpriced   bool // prices do not count: the method that they choose does not do the call
 }
 
 // Same reports whether two questions are the same. It compares field by field: their bytes may just have been written
@@ -59,13 +59,13 @@ func (q *Question) Same(as *Question) bool {
 
 func (q *Question) barrier() bool { return q.Collective == schedule.Barrier }
 
-// Route is how a call goes.
+// Route is how a call goes. It is copied for each call, so it is kept small.
 type Route struct {
 	Path     Path
 	Method   methods.Method
 	Because  Because // of the method
-	Line     int     // of the rule, if it is AsRuled
-	Pieces   int     // of a pipeline, if it is AsPriced: see methods.Spec
+	Line     int32   // of the rule, if it is AsRuled
+	Pieces   int32   // of a pipeline, if it is AsPriced: see methods.Spec
 	Phases   bool    // the call goes in phases, each a call with a route of its own; path and method are not set
 	Barriers bool    // by messages: there is a barrier before each round
 	Together bool    // replicas step together
@@ -215,7 +215,7 @@ func (s *Setting) method(r *Route, q *Question) {
 		return
 	}
 	if priced := s.Priced(q); priced != nil {
-		r.Method, r.Pieces, r.Because = priced.Method, priced.Pieces, AsPriced
+		r.Method, r.Pieces, r.Because = priced.Method, int32(priced.Pieces), AsPriced
 		return
 	}
 	if !s.Ruled && s.byRule(r, q) {
@@ -239,7 +239,7 @@ func (s *Setting) byRule(r *Route, q *Question) bool {
 	if rule == nil || !s.ruledTogether(rule) && s.Syncful && s.Memory && s.Opened {
 		return false
 	}
-	r.Method, r.Because, r.Line, r.Together = rule.Method, AsRuled, rule.Line, s.ruledTogether(rule)
+	r.Method, r.Because, r.Line, r.Together = rule.Method, AsRuled, int32(rule.Line), s.ruledTogether(rule)
 	return true
 }
 
