@@ -16,9 +16,9 @@ func TestAnyInput(t *testing.T) {
 		},
 		Types: []any{transport.AbortError{}, transport.ArgumentError{}, transport.BatchError{}, transport.Call{},
 			transport.Checker{}, transport.ClosedError{},
-			transport.DeadlockError{}, transport.Kind(0), transport.LateError{}, transport.Link{},
+			transport.DeadlockError{}, transport.Gone{}, transport.Kind(0), transport.LateError{}, transport.Link{},
 			transport.LinkClass(0), transport.LostError{}, transport.Memory{},
-			transport.MismatchError{}, transport.NativeCollective{}, transport.NativeOperator(0),
-			transport.RoundError{}, transport.Transfer{}, transport.UnmatchedError{}},
+			transport.MinorityError{}, transport.MismatchError{}, transport.NativeCollective{}, transport.NativeOperator(0),
+			transport.Rejoined{}, transport.RoundError{}, transport.Transfer{}, transport.UnmatchedError{}},
 	})
 }
