@@ -37,7 +37,10 @@ func (l *Lane) interrupted() error {
 		t := l.wanted(r)
 		left := p.left.Load()
 		if left != nil {
-			if sending || p.read.Load() >= left.sent {
+			if p.begun && left.read >= p.sent.Load() { // it has read all that is being sent, which the link may notice later
+				sending = false
+			}
+			if sending || receiving && p.read.Load() >= left.sent {
 				return l.fail(t, l.unpaired(t, left, l.desertion(r, left)))
 			}
 		}
