@@ -20,9 +20,10 @@ import (
 	"gogcl.dev/transport/internal/stream"
 )
 
-// quietMesh is replica rank of a job, which is connected with nobody.
+// quietMesh is replica rank of a job, which is connected with nobody. Its node is made by found.
 func quietMesh(rank, size int) *mesh {
-	m := &mesh{config: Config{Rank: rank, Size: size}, listener: &Listener{}, controls: make([]*control, size),
+	m := &mesh{config: Config{Rank: rank, Size: size, parks: true}, listener: &Listener{},
+		addresses: make([]Address, size), processes: make([]string, size), controls: make([]*control, size),
 		joined: make(chan int, size)}
 	for r := range m.controls {
 		m.controls[r] = newControl(m, r)
@@ -119,7 +120,7 @@ func TestPersists(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := quietMesh(0, 2)
 			m.config.Silence = silence
-			m.node = &stream.Node{}
+			m.now.Store(&generation{node: &stream.Node{}})
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -234,7 +235,7 @@ func TestAgree(t *testing.T) {
 		{Auto, []card{tls, on("a", loop)}, false, "replica 0 has a TLS configuration, and replica 1 none"},
 		{Auto, []card{on("a", loop), failed}, false, "replica 1 cannot take part: no port is free"},
 	} {
-		err := agree(Config{Network: test.network}, test.cards, !test.insecure, nil)
+		err := checkCards(Config{Network: test.network}, test.cards, !test.insecure, nil)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.cards, err, test.want)
 		}

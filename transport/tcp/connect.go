@@ -16,19 +16,29 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/agree"
 	"gogcl.dev/transport/internal/handshake"
-	"gogcl.dev/transport/internal/hosts"
 	"gogcl.dev/transport/internal/stream"
 	"gogcl.dev/transport/internal/user"
 )
 
-// mesh is one replica's connections to the others: the stream.Host of its node.
+// mesh is one replica's connections to the others, for as long as the job lasts. The replicas have the numbers of the
+// first generation: a replica's place.
 type mesh struct {
 	config    Config
 	listener  *Listener
 	addresses []Address
-	node      *stream.Node
-	controls  []*control // by replica; nil for its own
+	processes []string       // where the replicas run
+	local     transport.Link // within a host
+	network   transport.Link // between hosts
+	controls  []*control     // nil for its own
+
+	now atomic.Pointer[generation]
+
+	life     sync.Mutex // guards what follows, and what a generation has agreed on
+	council  *agree.Member
+	departed []transport.Gone // those that are gone, as this replica has learnt it
+	open     int              // generations whose node is not closed
 
 	ctx    context.Context // ends with the mesh; dials in progress have it
 	cancel context.CancelFunc
@@ -86,41 +96,45 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 			}
 		}
 	}
-	names, processes := make([]string, len(addresses)), make([]string, len(addresses))
+	m.processes = make([]string, len(addresses))
 	for r := range addresses {
-		names[r], processes[r] = addresses[r].Host, handshake.Bounded(addresses[r].Where, maxWhere)
+		m.processes[r] = handshake.Bounded(addresses[r].Where, maxWhere)
 	}
-	local, network := links(c.Network, addresses)
-	local.Why = l.why
-	where := hosts.NewTable(names, local, network)
-	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence(),
-		Processes: processes}
-	if _, system := c.carrier(); c.parks || !system { // a bubble's clock stands while somebody looks
-		config.Spin = 0
-	}
-	config.Checksum = func(peer int) bool {
-		return c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && where.Host(peer) != where.Host(c.Rank)
-	}
-	node, lane, err := stream.NewNode(config)
+	m.local, m.network = links(c.Network, addresses)
+	m.local.Why = l.why
+	g, err := m.found()
 	if err != nil {
 		m.cancel()
 		l.Close()
 		m.shm.close(m.controls)
 		return nil, err
 	}
-	m.node = node
 	if c.meets != nil {
 		c.meets(m)
 	}
 	m.serve()
 	m.beat()
 	if err := m.meet(ctx); err != nil {
-		lane.Abort(err)
-		lane.Close()
+		g.lane.Abort(err)
+		g.lane.Close()
 		return nil, fmt.Errorf("tcp: replica %d: %w", c.Rank, err)
 	}
-	return m.newEndpoint(lane, where), nil
+	return g.newEndpoint(g.lane, g.where), nil
 }
+
+// found begins the first generation, of all.
+func (m *mesh) found() (*generation, error) {
+	all := make([]int, m.config.Size)
+	for place := range all {
+		all[place] = place
+	}
+	m.council = agree.New(m.config.Rank, all, council{m})
+	m.departed = make([]transport.Gone, m.config.Size)
+	return m.begin(all)
+}
+
+// abort has the calls of all members fail.
+func (m *mesh) abort(err error) { m.now.Load().node.Abort(err) }
 
 // serve takes the connections of others.
 func (m *mesh) serve() {
@@ -161,7 +175,7 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 // job has all the connections that it needs.
 func (m *mesh) short(short *handshake.ShortError, _ time.Duration) {
 	if m.expects() {
-		m.node.Abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
+		m.abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
 	}
 }
 
@@ -172,7 +186,7 @@ func (m *mesh) expects() bool {
 			return true
 		}
 	}
-	return m.shm == nil && m.node.Expects()
+	return m.shm == nil && m.now.Load().node.Expects()
 }
 
 // refused gives back what admit has reserved for a connection that failed after it, and notes why, for the error if a
@@ -182,7 +196,7 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	m.refusal = fmt.Sprintf("; a connection from %v was refused: %v", conn.RemoteAddr(), err)
 	m.mu.Unlock()
 	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
-		m.node.Abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.config.Rank, h.Rank, short))
+		m.abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.config.Rank, h.Rank, short))
 	}
 	if h.Role == handshake.Control && h.Rank < m.config.Rank {
 		m.controls[h.Rank].release(conn)
@@ -222,7 +236,7 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 		near, err := m.near(m.ctx, conn, h.Rank)
 		if err != nil {
 			if m.ctx.Err() == nil {
-				m.node.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, h.Rank, err))
+				m.abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, h.Rank, err))
 			}
 			conn.Close()
 			m.controls[h.Rank].release(handshake.Bare(conn))
@@ -233,7 +247,30 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 		}
 		return
 	}
-	m.attach(h.Rank, h.Lane, conn)
+	if g := m.await(h.Lane); g != nil {
+		g.attach(h.Rank, h.Lane, conn)
+	} else {
+		conn.Close()
+	}
+}
+
+// await waits for the generation of a lane that another replica has opened, which may have learnt of the generation
+// first. nil: it is over, or never comes.
+func (m *mesh) await(lane uint64) *generation {
+	for {
+		g, now := m.of(lane), m.now.Load()
+		if g != nil || stream.GenerationOf(lane) < now.number {
+			return g
+		}
+		select {
+		case <-now.over:
+			if m.now.Load() == now { // it is the last one
+				return nil
+			}
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
 }
 
 // near is what a replica gives of its memory over a new control connection, nil where messages go over sockets.
@@ -253,19 +290,28 @@ func (m *mesh) near(ctx context.Context, conn net.Conn, peer int) (*neighbour, e
 }
 
 // attach gives a connection to its lane.
-func (m *mesh) attach(peer int, lane uint64, conn net.Conn) {
+func (g *generation) attach(place int, lane uint64, conn net.Conn) {
 	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there.
 	// The lane finds a connection that is silent: stream.Config.Silence.
 	link, err := newLink(conn)
 	if short := handshake.Shortage(err); short != nil {
-		m.node.Abort(m.cannotConnect(peer, short))
+		g.node.Abort(g.cannotConnect(place, short))
 		return
 	}
 	if err != nil {
-		m.node.Lost(peer, fmt.Errorf("replica %d cannot use a connection to it: %w", m.config.Rank, err))
+		g.lost(place, fmt.Errorf("replica %d cannot use a connection to it: %w", g.config.Rank, err))
 		return
 	}
-	m.node.Attach(peer, lane, link)
+	g.give(place, lane, link)
+}
+
+// give gives a link to its lane.
+func (g *generation) give(place int, lane uint64, link stream.Link) {
+	if g.numbers[place] < 0 {
+		link.Close()
+		return
+	}
+	g.node.Attach(g.numbers[place], lane, link)
 }
 
 // tune has a host that does not answer end a control connection to it.
@@ -292,7 +338,7 @@ func (m *mesh) meet(ctx context.Context) error {
 	var dials errgroup.Group
 	missing := map[int]bool{}
 	come := make(chan error, 1)
-	done := m.node.Done()
+	done := m.now.Load().node.Done()
 	var late <-chan time.Time // when those who are still there have had the time to come
 	me, size := m.config.Rank, m.config.Size
 	for r := range me {
@@ -303,7 +349,7 @@ func (m *mesh) meet(ctx context.Context) error {
 			dials.Go(func() error {
 				err := m.meetOne(ctx, r)
 				if err != nil && ctx.Err() == nil {
-					m.node.Abort(err) // those who come still hear why, and look no further
+					m.abort(err) // those who come still hear why, and look no further
 				}
 				return err
 			})
@@ -327,7 +373,7 @@ func (m *mesh) meet(ctx context.Context) error {
 			if len(ended) == 0 {
 				break
 			}
-			m.node.Abort(endedError(ended)) // those who come still hear why; it may be a consequence of what is known
+			m.abort(endedError(ended)) // those who come still hear why; it may be a consequence of what is known
 			if dialled && len(ended) == len(missing) {
 				return m.failure()
 			}
@@ -359,7 +405,7 @@ func (m *mesh) meet(ctx context.Context) error {
 
 // failure is the abort of which this replica knows, or nil: in its own words if it is this one's.
 func (m *mesh) failure() error {
-	err := m.node.Err()
+	err := m.now.Load().node.Err()
 	if own, ok := err.(*transport.AbortError); ok && own.Replica == m.config.Rank {
 		return own.Cause
 	}
@@ -402,16 +448,17 @@ func endedError(replicas []int) error {
 	return fmt.Errorf("replicas %v have not come: their processes have ended", replicas)
 }
 
-// Connect implements stream.Host.
-func (m *mesh) Connect(peer int, lane uint64) {
+// connect makes the link of a lane to a replica.
+func (g *generation) connect(place int, lane uint64) {
+	m := g.mesh
 	m.work.Go(func() {
 		if m.shm != nil {
-			m.connectRings(peer, lane)
+			g.connectRings(place, lane)
 			return
 		}
-		conn, err := m.dial(m.ctx, peer, handshake.Data, lane)
+		conn, err := m.dial(m.ctx, place, handshake.Data, lane)
 		if err == nil {
-			m.attach(peer, lane, conn)
+			g.attach(place, lane, conn)
 			return
 		}
 		var timeout *handshake.TimeoutError
@@ -419,13 +466,13 @@ func (m *mesh) Connect(peer int, lane uint64) {
 		short, isShort := errors.AsType[*handshake.ShortError](err)
 		switch {
 		case isShort && short.Err != nil:
-			m.node.Abort(m.cannotConnect(peer, short))
+			g.node.Abort(m.cannotConnect(place, short))
 		case isShort, errors.As(err, &timeout), errors.As(err, &closed):
-			m.node.Lost(peer, err)
+			g.lost(place, err)
 		default:
 			// The word of a replica that cannot be reached, which may have left or aborted, is on its way: the lane
 			// waits for it.
-			m.node.Attach(peer, lane, brokenLink{err})
+			g.give(place, lane, brokenLink{err})
 		}
 	})
 }
@@ -435,11 +482,8 @@ func (m *mesh) cannotConnect(peer int, short *handshake.ShortError) error {
 	return fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, peer, short)
 }
 
-// Tell implements stream.Host.
-func (m *mesh) Tell(peer int, message []byte) { m.controls[peer].tell(message) }
-
-// Parker implements stream.Host.
-func (m *mesh) Parker(lane uint64) (p stream.Parker, err error) {
+// parker makes a Parker for a lane.
+func (m *mesh) parker(lane uint64) (p stream.Parker, err error) {
 	switch _, system := m.config.carrier(); {
 	case m.shm != nil:
 		p, err = m.shm.newSleeper(lane)
@@ -455,8 +499,8 @@ func (m *mesh) Parker(lane uint64) (p stream.Parker, err error) {
 	return p, nil
 }
 
-// Leave implements stream.Host.
-func (m *mesh) Leave() {
+// leave ends all connections, when what is to be told is told.
+func (m *mesh) leave() {
 	m.cancel()
 	m.listener.Close()
 	for _, c := range m.controls {
@@ -470,7 +514,6 @@ func (m *mesh) Leave() {
 		}
 	}
 	m.work.Wait()
-	m.shm.close(m.controls)
 }
 
 // beat has the replica say something to all others, again and again.

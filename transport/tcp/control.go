@@ -30,7 +30,8 @@ type control struct {
 	peer    int
 	process *process // the peer's, if it can be asked after
 
-	ended atomic.Bool // the connection has, by the other side
+	ended  atomic.Bool // the connection has, by the other side
+	parted atomic.Bool // the peer has left the job: it does not go on elsewhere
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond  // queue or leaving
@@ -163,6 +164,10 @@ func (c *control) tell(message []byte) {
 
 const headBytes = 8
 
+// maxMessage bounds a control message: one of package stream in a generation, or one about who is left, which tells a
+// number or two of each replica.
+const maxMessage = max(stream.MaxMessage+generationBytes, 15*maxReplicas)
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // errChanged says that a control message is not what was sent.
@@ -186,11 +191,14 @@ func appendMessage(b []byte, sum uint32, message []byte) ([]byte, uint32) {
 type messages struct {
 	from  *bufio.Reader
 	sum   uint32
-	bytes [headBytes + stream.MaxMessage]byte
+	bytes []byte
 }
 
 // next returns the next message, until the next call. begun reports whether a byte of it has come.
 func (m *messages) next() (message []byte, begun bool, err error) {
+	if m.bytes == nil {
+		m.bytes = make([]byte, headBytes+stream.MaxMessage+generationBytes)
+	}
 	head := m.bytes[:headBytes]
 	if got, err := io.ReadFull(m.from, head); err != nil {
 		return nil, got > 0, err
@@ -199,8 +207,11 @@ func (m *messages) next() (message []byte, begun bool, err error) {
 	switch {
 	case n != ^binary.BigEndian.Uint16(head[2:]):
 		return nil, true, errChanged
-	case n > stream.MaxMessage:
-		return nil, true, fmt.Errorf("a control message of %d bytes, want at most %d", n, stream.MaxMessage)
+	case n > maxMessage:
+		return nil, true, fmt.Errorf("a control message of %d bytes, want at most %d", n, maxMessage)
+	case headBytes+int(n) > len(m.bytes): // who is left of thousands
+		m.bytes = append(make([]byte, 0, headBytes+int(n)), head...)[:headBytes+int(n)]
+		head = m.bytes[:headBytes]
 	}
 	message = m.bytes[headBytes:][:n]
 	if _, err := io.ReadFull(m.from, message); err != nil {
@@ -279,26 +290,62 @@ func (c *control) read(conn net.Conn) {
 				conn.SetReadDeadline(time.Now().Add(silence / 8))
 			}
 			c.mu.Unlock()
-			message, _, err = from.next()
+			message, begun, err = from.next()
 		}
 		if taken, ok := parseHeartbeat(message); ok && err == nil {
 			c.beats(taken, time.Now())
 		} else if lane, ok := parseRingMade(message); ok && err == nil {
 			err = c.mesh.answerRings(c.peer, lane)
+		} else if err == nil && len(message) > 0 && message[0] == rejoining {
+			err = c.mesh.hears(c.peer, message[1:])
 		} else if err == nil {
-			err = c.mesh.node.Handle(c.peer, message)
+			err = c.mesh.handle(c.peer, message)
 		}
 		if err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
 				c.ended.Store(true)
 			}
-			if c.mesh.node.Misses(c.peer) { // to find out why takes time
-				c.mesh.node.Lost(c.peer, c.why(conn, err, silence))
+			c.lost(conn, err, silence)
+			if isTimeout(err) && !begun && c.awaitsLost(conn) {
+				silence = 0
+				continue
 			}
 			return
 		}
 	}
 }
+
+// awaitsLost has the connection read on, for as long as it takes, where its replica is silent: it may come back, and say
+// whether it is left. It reports whether this replica is still there itself.
+func (c *control) awaitsLost(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leaving {
+		return false
+	}
+	conn.SetReadDeadline(time.Time{})
+	return true
+}
+
+// lost says that nothing comes of the replica any more.
+func (c *control) lost(conn net.Conn, err error, silence time.Duration) {
+	m := c.mesh
+	g := m.now.Load()
+	if !g.misses(c.peer) {
+		c.parted.Store(true)
+		m.lose(c.peer, errParted)
+		return
+	}
+	why := c.why(conn, err, silence) // which takes time
+	g.lost(c.peer, why)
+	m.lose(c.peer, why)
+	if now := m.now.Load(); now != g { // which has begun meanwhile
+		now.lost(c.peer, why)
+	}
+}
+
+// errParted is why a replica is gone that has left in the ordinary way.
+var errParted = errors.New("it has closed its communicator")
 
 // heartbeat is the first byte of one. It is no kind of message of package stream.
 const heartbeat byte = 0

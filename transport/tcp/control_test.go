@@ -16,7 +16,6 @@ import (
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/handshake"
-	"gogcl.dev/transport/internal/stream"
 )
 
 // recorded are control messages of all lengths that there are, an empty one among them.
@@ -88,7 +87,7 @@ func TestControlChecksum(t *testing.T) {
 			t.Errorf("message %d twice: %d messages, %v", i, len(got), err)
 		}
 	}
-	long, _ := appendMessage(nil, 0, make([]byte, stream.MaxMessage+1))
+	long, _ := appendMessage(nil, 0, make([]byte, maxMessage+1))
 	if _, err := readAll(long); err == nil || !strings.Contains(err.Error(), "want at most") {
 		t.Errorf("a message that is too long: %v", err)
 	}
@@ -115,12 +114,11 @@ func TestHeartbeats(t *testing.T) {
 			m.config.Silence = silence
 			m.controls[m.config.Rank] = nil
 			m.ctx, m.cancel = context.WithCancel(context.Background())
-			var err error
-			var lane *stream.Lane
-			if m.node, lane, err = stream.NewNode(stream.Config{Rank: m.config.Rank, Size: 2, Host: m}); err != nil {
+			g, err := m.found()
+			if err != nil {
 				t.Fatal(err)
 			}
-			defer lane.Close()
+			defer g.lane.Close()
 		}
 		hello := handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Control, Lane: 1}
 		if err := sender.admit(here, hello); err != nil {
@@ -137,7 +135,7 @@ func TestHeartbeats(t *testing.T) {
 		if taken != 1 || receiver.controls[1].lastTook().IsZero() {
 			t.Errorf("the other replica knows of %d connections, want 1", taken)
 		}
-		sender.node.Abort(errors.New("the end"))
+		sender.abort(errors.New("the end"))
 	})
 }
 
@@ -149,11 +147,11 @@ func TestStoppedHearsWhy(t *testing.T) {
 		m.config.Silence = time.Second
 		m.controls[0] = nil
 		m.ctx, m.cancel = context.WithCancel(context.Background())
-		node, lane, err := stream.NewNode(stream.Config{Rank: 0, Size: 2, Host: m})
+		g, err := m.found()
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.node = node
+		node, lane := g.node, g.lane
 		here, there := net.Pipe() // which holds nothing: a write waits until it is read
 		m.controls[1].start(here, nil, nil)
 		<-node.Done()
@@ -219,21 +217,20 @@ func TestStoppedReadsTheRest(t *testing.T) {
 			m.config.Silence = time.Second
 			m.controls[rank] = nil
 			m.ctx, m.cancel = context.WithCancel(context.Background())
-			node, _, err := stream.NewNode(stream.Config{Rank: rank, Size: 2, Host: m})
-			if err != nil {
+			if _, err := m.found(); err != nil {
 				t.Fatal(err)
 			}
-			m.node, all[rank] = node, m
+			all[rank] = m
 		}
-		all[1].node.Abort(errors.New("the other one's cause"))
+		all[1].abort(errors.New("the other one's cause"))
 		c := all[0].controls[1]
 		here, _ := net.Pipe() // for its address
 		conn := &goneOn{Conn: here, wrote: make(chan struct{}), come: bytes.NewReader(all[1].controls[0].queue)}
 		c.start(conn, nil, nil)
 		c.tell(appendHeartbeat(nil, 0))
-		<-all[0].node.Done()
+		<-all[0].now.Load().node.Done()
 		var aborted *transport.AbortError
-		if err := all[0].node.Err(); !errors.As(err, &aborted) || aborted.Replica != 1 ||
+		if err := all[0].now.Load().node.Err(); !errors.As(err, &aborted) || aborted.Replica != 1 ||
 			!strings.Contains(err.Error(), "the other one's cause") {
 			t.Errorf("%v, want the abort of replica 1", err)
 		}

@@ -42,7 +42,7 @@ func (m *mesh) dial(ctx context.Context, peer int, role handshake.Role, lane uin
 // that it is there, is lost too. While there is no control connection, ctx alone says for how long to try.
 func (m *mesh) persist(ctx context.Context, peer int, role handshake.Role, once func() (net.Conn, error)) (net.Conn,
 	error) {
-	pause, done := minDialPause, m.node.Done()
+	pause, done := minDialPause, m.now.Load().node.Done()
 	if role == handshake.Control {
 		done = nil // who meets the others after a failure tells them of it
 	}

@@ -162,7 +162,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		}
 	}
 	if err == nil {
-		err = agree(c, cards, secure, m.Agree)
+		err = checkCards(c, cards, secure, m.Agree)
 	}
 	if err != nil {
 		if l != nil {
@@ -310,8 +310,8 @@ func whySockets(cards []card) string {
 	return ""
 }
 
-// agree says why the replicas cannot form a job, the same on all.
-func agree(c Config, cards []card, secure bool, agree func([][]byte) error) error {
+// checkCards says why the replicas cannot form a job, the same on all.
+func checkCards(c Config, cards []card, secure bool, agree func([][]byte) error) error {
 	blobs := make([][]byte, len(cards))
 	for r := range cards {
 		blobs[r] = cards[r].Blob

@@ -154,7 +154,7 @@ func TestMeetFailureTold(t *testing.T) {
 		})
 	}
 	connect(2)
-	<-(<-met).node.Done()
+	<-(<-met).now.Load().node.Done()
 	connect(1)
 	connect(0)
 	all.Wait()
@@ -188,8 +188,8 @@ func TestMeetsTheDead(t *testing.T) {
 			}
 			c.dialled = func(rank int) {
 				if rank == 1 {
-					(<-met).node.Abort(errors.New(why))
-					<-all[1].node.Done()
+					(<-met).now.Load().node.Abort(errors.New(why))
+					<-all[1].now.Load().node.Done()
 					all[1].controls[0].process = endedProcess()
 				}
 			}

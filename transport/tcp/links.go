@@ -13,7 +13,7 @@ import (
 type endpoint struct {
 	*stream.Lane
 	*hosts.Table
-	mesh *mesh
+	generation *generation
 }
 
 // Dup implements transport.Endpoint.
@@ -22,7 +22,7 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.mesh.newEndpoint(d.(*stream.Lane), e.Table), nil
+	return e.generation.newEndpoint(d.(*stream.Lane), e.Table), nil
 }
 
 // The links, as gclperf shows them on the machine of docs/design/performance.md: half of a small all-reduce between

@@ -47,14 +47,14 @@ type visit struct {
 }
 
 // newEndpoint is the endpoint of a lane.
-func (m *mesh) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpoint {
-	e := endpoint{l, t, m}
-	if m.shm == nil {
+func (g *generation) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpoint {
+	e := endpoint{l, t, g}
+	if g.shm == nil {
 		return &e
 	}
-	n := &nearby{endpoint: e, near: make([]*neighbour, m.config.Size), visits: map[uint64]*visit{}}
-	for r, c := range m.controls {
-		if c != nil {
+	n := &nearby{endpoint: e, near: make([]*neighbour, len(g.members)), visits: map[uint64]*visit{}}
+	for r, place := range g.members {
+		if c := g.controls[place]; c != nil {
 			n.near[r] = c.neighbour()
 		}
 	}
@@ -69,10 +69,10 @@ func (e *nearby) Reaches(members []int) bool { return true }
 func (e *nearby) SmallLimit() int { return meeting.SmallLimit }
 
 // OpenPages implements transport.Opener.
-func (e *nearby) OpenPages(pages []byte) error { return e.mesh.shm.own.OpenPages(pages) }
+func (e *nearby) OpenPages(pages []byte) error { return e.generation.shm.own.OpenPages(pages) }
 
 // ShutPages implements transport.Opener.
-func (e *nearby) ShutPages(pages []byte) { e.mesh.shm.own.ShutPages(pages) }
+func (e *nearby) ShutPages(pages []byte) { e.generation.shm.own.ShutPages(pages) }
 
 // find returns the visit of a group, which it makes where there is none. An ArgumentError is that of the members; any
 // other error fails the call.
@@ -259,7 +259,7 @@ func (e *nearby) Unheard() error {
 // Check implements stream.Boards: this replica's memory, its seats, and what the others have written for the meeting
 // that it waits at. What is wrong with a seat only its member can tell: the others wait for it.
 func (e *nearby) Check() error {
-	if err := e.mesh.shm.own.Check(); err != nil {
+	if err := e.generation.shm.own.Check(); err != nil {
 		return err
 	}
 	for _, v := range e.visits {
@@ -283,7 +283,7 @@ const (
 // newVisit makes the member's seat, and its view of the table.
 func (e *nearby) newVisit(group uint64, members []int) (*visit, error) {
 	n := len(members)
-	own, err := e.mesh.shm.own.Seat(e.Number(), group, seatBytes)
+	own, err := e.generation.shm.own.Seat(e.Number(), group, seatBytes)
 	if err != nil {
 		return nil, fmt.Errorf("group %#x cannot meet in shared memory: %w", group, err)
 	}
@@ -354,11 +354,11 @@ func (v *visit) Interruption() error {
 	if err := v.e.Interruption(); err != nil {
 		return err
 	}
-	word := v.e.mesh.shm.own.Aborted().Load()
-	if word == 0 || v.silent != nil {
+	word := v.e.generation.shm.own.Aborted().Load()
+	if word == 0 || word>>32 != uint64(v.e.generation.number) || v.silent != nil {
 		return v.silent
 	}
-	return v.reason(word, cmp.Or(v.e.mesh.config.silence(), DefaultSilence))
+	return v.reason(word, cmp.Or(v.e.generation.config.silence(), DefaultSilence))
 }
 
 // reason waits as long as given for why another replica has aborted, as the word in memory says.
@@ -372,15 +372,16 @@ func (v *visit) reason(word uint64, silence time.Duration) error {
 			return err
 		}
 	}
-	v.silent = v.e.mesh.silentAbort(word, silence)
+	v.silent = v.e.generation.silentAbort(word, silence)
 	return v.silent
 }
 
 // silentAbort is the error of an abort of which no control connection has said why. word is in the segment of this
-// replica: the number of the one that has aborted, and 1.
-func (m *mesh) silentAbort(word uint64, silence time.Duration) error {
-	if r := word - 1; r < uint64(m.config.Size) && int(r) != m.config.Rank {
-		return &transport.LostError{Replica: int(r), Process: m.node.Processes[r],
+// replica: see abortWord.
+func (g *generation) silentAbort(word uint64, silence time.Duration) error {
+	if place := uint64(uint32(word)) - 1; place < uint64(len(g.numbers)) && int(place) != g.config.Rank &&
+		g.numbers[place] >= 0 {
+		return &transport.LostError{Replica: g.numbers[place], Process: g.processes[place],
 			Err: fmt.Errorf("it has aborted, and not said why for %v", silence)}
 	}
 	return errors.New("the shared memory of this process says that a replica has aborted, and not which: a process " +
@@ -408,12 +409,12 @@ func (v *visit) vacate() {
 // that which the member reaches.
 func (v *visit) Stuck(place int) bool {
 	switch {
-	case v.e.mesh.controls[v.Members[place]].gone():
+	case v.e.generation.controls[v.e.generation.members[v.Members[place]]].gone():
 		return true
 	case time.Now().Before(v.until):
 		return false
 	}
-	if err := v.e.mesh.shm.own.Retire(); err != nil {
+	if err := v.e.generation.shm.own.Retire(); err != nil {
 		return false
 	}
 	return true
@@ -435,7 +436,7 @@ func (v *visit) Left(place int) meeting.Parting {
 
 // Crowded implements meeting.Host.
 func (v *visit) Crowded() bool {
-	return v.e.mesh.shm.crowd.Crowded() || v.e.Outnumbered()
+	return v.e.generation.shm.crowd.Crowded() || v.e.Outnumbered()
 }
 
 // Show implements meeting.Host.
@@ -450,7 +451,7 @@ func (v *visit) Show(mine transport.Memory) (open bool) {
 	room = room[openHead:]
 	open = true
 	put := func(b []byte) {
-		offset, ok := v.e.mesh.shm.own.Offset(b)
+		offset, ok := v.e.generation.shm.own.Offset(b)
 		open = open && ok
 		binary.NativeEndian.PutUint64(room, offset)
 		binary.NativeEndian.PutUint64(room[8:], uint64(len(b)))

@@ -280,8 +280,8 @@ func TestAbortedWords(t *testing.T) {
 	if err := v.Interruption(); err != nil {
 		t.Fatal(err)
 	}
-	all[1].Aborting()
-	all[0].Aborting() // which has heard it from replica 1
+	all[1].now.Load().Aborting()
+	all[0].now.Load().Aborting() // which has heard it from replica 1
 	for r, m := range all {
 		if m.shm.own.Aborted().Load() != 1+1 {
 			t.Errorf("the word of replica %d is %d, want that of replica 1", r, m.shm.own.Aborted().Load())
@@ -344,7 +344,7 @@ func TestForgetLane(t *testing.T) {
 	if !found() {
 		t.Error("the seat is not found")
 	}
-	all[0].Forget(near[0].Number())
+	all[0].now.Load().Forget(near[0].Number())
 	if found() {
 		t.Error("the seat is not given back")
 	}

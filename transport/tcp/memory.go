@@ -159,16 +159,17 @@ func (s *shared) newRings(c *control, lane uint64) (*rings, error) {
 }
 
 // connectRings makes a link on a lane, and tells the replica.
-func (m *mesh) connectRings(peer int, lane uint64) {
+func (g *generation) connectRings(peer int, lane uint64) {
+	m := g.mesh
 	r, err := m.shm.newRings(m.controls[peer], lane)
 	switch {
 	case errors.Is(err, net.ErrClosed):
 	case err != nil:
-		m.node.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, peer, err))
+		g.node.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, peer, err))
 	default:
 		// First: a lane that has its link may send, and leave.
 		m.controls[peer].tell(appendRingMade(nil, lane))
-		m.node.Attach(peer, lane, r)
+		g.give(peer, lane, r)
 	}
 }
 
@@ -188,7 +189,11 @@ func (m *mesh) answerRings(peer int, lane uint64) error {
 		r.Close()
 		return fmt.Errorf("it says that it has made a ring on lane %#x, and its shared memory has none", lane)
 	}
-	m.node.Attach(peer, lane, r)
+	if g := m.of(lane); g != nil {
+		g.give(peer, lane, r)
+	} else {
+		r.Close()
+	}
 	return nil
 }
 
@@ -343,39 +348,4 @@ func (s *shared) swap(conn net.Conn, peer int, form segment.Form) (*neighbour, e
 		return nil, fmt.Errorf("the shared memory of replica %d: %w", peer, err)
 	}
 	return near, nil
-}
-
-// Aborting implements stream.Sharer. Whoever has its call fail says so first, to all, and then looks for those who
-// touch its memory: see package meeting.
-func (m *mesh) Aborting() {
-	if m.shm == nil {
-		return
-	}
-	m.shm.mu.Lock()
-	defer m.shm.mu.Unlock()
-	if m.shm.closed {
-		return
-	}
-	word := uint64(m.config.Rank) + 1
-	m.shm.own.Aborted().CompareAndSwap(0, word)
-	for _, c := range m.controls {
-		if c == nil {
-			continue
-		}
-		if near := c.neighbour(); near != nil {
-			near.segment.Aborted().CompareAndSwap(0, word)
-		}
-	}
-}
-
-// Forget implements stream.Sharer.
-func (m *mesh) Forget(lane uint64) {
-	if m.shm == nil {
-		return
-	}
-	m.shm.mu.Lock()
-	defer m.shm.mu.Unlock()
-	if !m.shm.closed {
-		m.shm.own.FreeSeats(lane)
-	}
 }

@@ -99,7 +99,7 @@ func TestManySeats(t *testing.T) {
 					return fmt.Errorf("lane %d: %w", k, err)
 				}
 				if k%50 == 49 || k == n-1 {
-					if err := given(t.Context(), e.mesh); err != nil {
+					if err := given(t.Context(), e.generation.mesh); err != nil {
 						return err
 					}
 				}

@@ -17,7 +17,7 @@ const settleTime = time.Second
 
 // Close implements transport.Endpoint. The root lane closes all lanes of its node.
 func (l *Lane) Close() error {
-	n, whole := l.node, l.number == rootLane
+	n, whole := l.node, l.IsRoot()
 	closing, others, idle := l.beginClose(whole)
 	for _, l := range others { // what they tell goes first
 		n.await(l.isParted, func() { <-l.parted })
@@ -249,7 +249,7 @@ func (l *Lane) part(whole bool) {
 	}
 	closeAll(links)
 	l.parker.Close()
-	if l.number == rootLane {
+	if l.IsRoot() {
 		replicas.Add(-1)
 	}
 	n.mu.Lock()

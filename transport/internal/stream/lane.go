@@ -154,7 +154,7 @@ func newLane(n *Node, number uint64) (*Lane, error) {
 	}
 	l.onDone = l.wake
 	l.procs = int64(runtime.GOMAXPROCS(0))
-	if number == rootLane {
+	if l.IsRoot() {
 		replicas.Add(1)
 	}
 	return l, nil
@@ -168,6 +168,12 @@ func (l *Lane) Size() int { return l.node.Size }
 
 // Number tells the lanes of a node apart. It is the same at all replicas.
 func (l *Lane) Number() uint64 { return l.number }
+
+// IsRoot reports whether it is the lane that its node began with.
+func (l *Lane) IsRoot() bool { return l.number == l.node.root() }
+
+// IsClosed reports whether Close has been called.
+func (l *Lane) IsClosed() bool { return l.closed.Load() }
 
 // Done implements transport.Endpoint.
 func (l *Lane) Done() <-chan struct{} { return l.node.done }

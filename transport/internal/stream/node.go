@@ -70,12 +70,25 @@ type Config struct {
 	// Processes are where the replicas run, for errors: "pid 4711 on node1", or "". nil: nobody knows.
 	Processes []string
 
+	// Generation is which of several nodes of the same replicas this is, 0 or more, below 1 << 16. The numbers of its
+	// lanes say so: see GenerationOf.
+	Generation int
+
 	// Checksum is whether this replica's payloads to a peer carry a checksum. nil: never.
 	Checksum func(peer int) bool
 }
 
-// rootLane is the number of the lane that a node begins with.
+// rootLane is the number of the lane that a node of generation 0 begins with.
 const rootLane = 1
+
+// The numbers of lanes have the generation in their topmost bits.
+const generationShift = 48
+
+// GenerationOf is the generation of the node that a lane belongs to, by the lane's number.
+func GenerationOf(lane uint64) int { return int(lane >> generationShift) }
+
+// root is the number of the lane that the node begins with.
+func (n *Node) root() uint64 { return uint64(n.Generation)<<generationShift | rootLane }
 
 // Node is one replica's part of a transport: what its lanes share.
 type Node struct {
@@ -155,7 +168,7 @@ func NewNode(c Config) (*Node, *Lane, error) {
 		early: map[earlyKey]*early{}, ahead: make([]int, c.Size), gone: make([]bool, c.Size)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l, err := n.open(rootLane)
+	l, err := n.open(n.root())
 	return n, l, err
 }
 
@@ -368,12 +381,14 @@ func (n *Node) dup(ctx context.Context, from *Lane) (*Lane, error) {
 	return l, err
 }
 
-// child numbers the k-th lane made from another, the same at all replicas: a mixture of both numbers by SplitMix64.
+// child numbers the k-th lane made from another, the same at all replicas: a mixture of both numbers by SplitMix64, in
+// the generation of the other.
 func child(parent, k uint64) uint64 {
 	x := parent + k*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	const mixed = 1<<generationShift - 1
+	return parent&^mixed | (x^x>>31)&mixed
 }
 
 // forget drops a lane that this replica and all others have left. The caller holds n.mu.

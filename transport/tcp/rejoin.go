@@ -1,0 +1,164 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/agree"
+)
+
+// council is the agree.Host of a mesh: control connections carry the messages, and the kernel says who has ended. Its
+// methods are called by those who hold mesh.life.
+type council struct{ *mesh }
+
+// rejoining is the first byte of a control message about who is left: one of package agree follows, or nothing, which
+// says that the replica that tells it leaves the job. It is no kind of message of package stream.
+const rejoining byte = 253
+
+// Tell implements agree.Host.
+func (m council) Tell(place int, message []byte) {
+	m.controls[place].tell(append([]byte{rejoining}, message...))
+}
+
+// May implements agree.Host. Who has left or ended does not go on elsewhere.
+func (m council) May(members, gone []int) error {
+	left := len(members) - len(gone)
+	if 2*left > len(members) || 2*left == len(members) && gone[0] != members[0] {
+		return nil
+	}
+	for _, place := range gone {
+		if c := m.controls[place]; !c.parted.Load() && !c.gone() {
+			return m.minority(members, gone)
+		}
+	}
+	return nil
+}
+
+func (m council) minority(members, gone []int) error {
+	e := &transport.MinorityError{Of: len(members)}
+	for number, place := range members {
+		if len(gone) > 0 && gone[0] == place {
+			gone = gone[1:]
+			continue
+		}
+		e.Left = append(e.Left, number)
+	}
+	return e
+}
+
+// Decided implements agree.Host.
+func (m council) Decided(d agree.Decision) {
+	old := m.now.Load()
+	g, err := m.begin(d.Members)
+	if err != nil {
+		m.council.End()
+		m.Ended(err)
+		return
+	}
+	r := &transport.Rejoined{Endpoint: g.newEndpoint(g.lane, g.where), Generation: g.number, Notes: d.Notes}
+	for _, place := range d.Members {
+		r.Replicas = append(r.Replicas, old.numbers[place])
+	}
+	for _, place := range d.Gone {
+		gone := m.departed[place]
+		if gone.When.IsZero() {
+			gone = transport.Gone{When: time.Now(), Why: errors.New("others have lost it")}
+		}
+		gone.Replica = old.numbers[place]
+		r.Gone = append(r.Gone, gone)
+	}
+	old.next = r
+	close(old.over)
+}
+
+// Ended implements agree.Host.
+func (m council) Ended(err error) {
+	if err == agree.ErrLeftBehind {
+		err = transport.ErrLeftBehind
+	}
+	g := m.now.Load()
+	g.ended = err
+	close(g.over)
+	m.work.Go(func() { // what is told may have to wait for locks that the caller holds
+		g.node.Abort(err)
+		m.bid()
+	})
+}
+
+// bid tells the others that this replica goes on with none of them.
+func (m *mesh) bid() {
+	for _, c := range m.controls {
+		if c != nil {
+			c.tell([]byte{rejoining})
+			c.leave()
+		}
+	}
+}
+
+// hears takes a message about who is left.
+func (m *mesh) hears(place int, message []byte) error {
+	if len(message) == 0 {
+		m.controls[place].parted.Store(true)
+		m.lose(place, errors.New("it goes on with none of the others"))
+		return nil
+	}
+	m.life.Lock()
+	defer m.life.Unlock()
+	return m.council.Hear(place, message)
+}
+
+// lose notes that a replica is gone, and why. The first time counts.
+func (m *mesh) lose(place int, why error) {
+	m.life.Lock()
+	defer m.life.Unlock()
+	if m.departed[place].When.IsZero() {
+		m.departed[place] = transport.Gone{When: time.Now(), Why: why}
+	}
+	m.council.Lose(place)
+}
+
+// Rejoin implements transport.Rejoiner.
+func (e *endpoint) Rejoin(ctx context.Context, note uint64) (*transport.Rejoined, error) {
+	g, m := e.generation, e.generation.mesh
+	me := e.Rank()
+	if ctx == nil || !e.IsRoot() {
+		return nil, &transport.ArgumentError{Reason: "Rejoin needs a context, and the first endpoint of a replica, not " +
+			"one that Dup made"}
+	}
+	if e.IsClosed() {
+		return nil, &transport.ClosedError{Replica: me}
+	}
+	g.node.Abort(fmt.Errorf("replica %d rejoins", me))
+	m.life.Lock()
+	if g.asked {
+		m.life.Unlock()
+		return nil, fmt.Errorf("tcp: replica %d has rejoined from this endpoint before", me)
+	}
+	g.asked = true
+	if g == m.now.Load() && g.ended == nil {
+		m.council.Join(note)
+	}
+	m.life.Unlock()
+	select {
+	case <-g.over:
+	case <-ctx.Done():
+	case <-m.ctx.Done():
+	}
+	m.life.Lock()
+	defer m.life.Unlock()
+	switch {
+	case g.next != nil:
+		return g.next, nil
+	case g.ended != nil:
+		return nil, g.ended
+	case ctx.Err() == nil:
+		return nil, &transport.ClosedError{Replica: me}
+	}
+	g.ended = context.Cause(ctx)
+	m.council.End()
+	m.bid()
+	return nil, g.ended
+}
