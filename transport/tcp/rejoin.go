@@ -138,7 +138,7 @@ func (e *endpoint) Rejoin(ctx context.Context, note uint64) (*transport.Rejoined
 		return nil, fmt.Errorf("tcp: replica %d has rejoined from this endpoint before", me)
 	}
 	g.asked = true
-	if g == m.now.Load() && g.ended == nil {
+	if g == m.now.Load() && g.ended == nil && ctx.Err() == nil {
 		m.council.Join(note)
 	}
 	m.life.Unlock()
