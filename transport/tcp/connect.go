@@ -95,7 +95,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	where := hosts.NewTable(names, local, network)
 	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence(),
 		Processes: processes}
-	if _, system := c.carrier(); c.parks || !system { // a bubble's clock stands while somebody looks
+	if _, system := c.stack(); c.parks || !system { // a bubble's clock stands while somebody looks
 		config.Spin = 0
 	}
 	config.Checksum = func(peer int) bool {
@@ -124,10 +124,10 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 
 // serve takes the connections of others.
 func (m *mesh) serve() {
-	from, _ := m.config.carrier()
+	stack, _ := m.config.stack()
 	for _, l := range m.listener.listeners {
 		server := &handshake.Server{Secret: m.config.Secret, Job: m.config.Job, Channel: m.listener.channel,
-			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: from.Spare, Short: m.short}
+			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: stack.Spare, Short: m.short}
 		m.work.Go(func() { server.Serve(l) })
 	}
 }
@@ -440,7 +440,7 @@ func (m *mesh) Tell(peer int, message []byte) { m.controls[peer].tell(message) }
 
 // Parker implements stream.Host.
 func (m *mesh) Parker(lane uint64) (p stream.Parker, err error) {
-	switch _, system := m.config.carrier(); {
+	switch _, system := m.config.stack(); {
 	case m.shm != nil:
 		p, err = m.shm.newSleeper(lane)
 	case !system: // links are pumps, and a bubble does not see a thread that waits

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gogcl.dev/internal/carrier"
 	"gogcl.dev/internal/fabric"
+	"gogcl.dev/internal/netstack"
 )
 
 // bubbleJoin is how long replicas of jobs in bubbles wait for each other.
@@ -47,7 +47,7 @@ func TestMeetings(t *testing.T) {
 					time.Sleep(bubbleJoin / 2)
 				}
 				came := time.Now()
-				ctx, cancel := context.WithTimeout(carrier.With(context.Background(), s.Processes[r]), bubbleJoin)
+				ctx, cancel := context.WithTimeout(netstack.With(context.Background(), s.Processes[r]), bubbleJoin)
 				defer cancel()
 				results[r].Met, results[r].err = Meet(ctx, bubbleConfig(s, r))
 				took[r] = time.Since(came)
@@ -108,7 +108,7 @@ func TestShortHost(t *testing.T) {
 				if r == 1 {
 					time.Sleep(2 * time.Second)
 				}
-				_, err := Meet(carrier.With(ctx, s.Processes[r]), c)
+				_, err := Meet(netstack.With(ctx, s.Processes[r]), c)
 				if err == nil || !strings.Contains(err.Error(), "no file descriptor is left in process") {
 					t.Errorf("replica %d: %v", r, err)
 				}
@@ -134,7 +134,7 @@ func TestPassingShortage(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := fabric.NewScene(1, fabric.None)
 				host, began := s.Processes[0], time.Now()
-				ctx, cancel := context.WithTimeout(carrier.With(t.Context(), host), test.join)
+				ctx, cancel := context.WithTimeout(netstack.With(t.Context(), host), test.join)
 				defer cancel()
 				config := func(rank int) Config {
 					c := bubbleConfig(s, rank)
@@ -157,7 +157,7 @@ func TestPassingShortage(t *testing.T) {
 				if test.lasts != never {
 					other.Go(func() {
 						time.Sleep(2 * patience)
-						if _, err := Meet(carrier.With(ctx, s.Processes[1]), config(1)); err != nil {
+						if _, err := Meet(netstack.With(ctx, s.Processes[1]), config(1)); err != nil {
 							t.Error(err)
 						}
 					})

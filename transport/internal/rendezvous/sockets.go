@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/user"
 )
@@ -67,7 +67,7 @@ func openSockets(ctx context.Context, c Config, at place) (store, error) {
 	}
 	server := &handshake.Server{
 		Secret: c.Secret, Job: c.Job, Channel: c.Channel, Check: s.check, Refused: s.refused,
-		Spare: carrier.Of(ctx).Spare, Short: s.short,
+		Spare: netstack.Of(ctx).Spare, Short: s.short,
 		Joined: func(conn net.Conn, hello handshake.Hello) { s.converse(conn, hello.Rank) },
 	}
 	s.running.Go(func() {
