@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
-	"gogcl.dev/internal/carrier"
 	"gogcl.dev/internal/fabric"
+	"gogcl.dev/internal/netstack"
 )
 
 // The limits of jobs in bubbles, on the clock of the bubble.
@@ -64,7 +64,7 @@ func runJob(_ *testing.T, s *fabric.Scene) []fabric.Parting {
 			}
 			cfg, came := cfg, time.Now()
 			cfg.Rank = r
-			c, err := gcl.Join(carrier.With(context.Background(), s.Processes[r]), cfg)
+			c, err := gcl.Join(netstack.With(context.Background(), s.Processes[r]), cfg)
 			ends[r].Joining = time.Since(came)
 			if err == nil {
 				ends[r].Met = true

@@ -1,7 +1,7 @@
 // Package fabric is a network in memory, for tests of whole jobs within a bubble of testing/synctest: its connections
 // wait on channels only, so the bubble's clock runs. It does harm by a seed.
 //
-//	Fabric ── Process (host, address)  is a carrier.Network: what a process listens at and dials
+//	Fabric ── Process (host, address)  is a netstack.Stack: what a process listens at and dials
 //	            │
 //	            └── conn ◀── two queues of bytes, with the times of their arrival ──▶ conn
 //

@@ -88,7 +88,7 @@ func (f *Fabric) chances(name string) *rand.Rand {
 	return rand.New(rand.NewPCG(f.seed, h.Sum64()))
 }
 
-// Process is what one process listens at and dials: a carrier.Network.
+// Process is what one process listens at and dials: a netstack.Stack.
 type Process struct {
 	f       *Fabric
 	name    string
@@ -167,7 +167,7 @@ func (s *spare) Close() error {
 	return nil
 }
 
-// Spare implements carrier.Network.
+// Spare implements netstack.Stack.
 func (p *Process) Spare() (io.Closer, error) {
 	p.f.mu.Lock()
 	defer p.f.mu.Unlock()
@@ -177,7 +177,7 @@ func (p *Process) Spare() (io.Closer, error) {
 	return &spare{p: p}, nil
 }
 
-// Host implements carrier.Network.
+// Host implements netstack.Stack.
 func (p *Process) Host() string { return p.host }
 
 // failed is an error as package net has them.
@@ -185,7 +185,7 @@ func failed(op, network string, err error) error {
 	return &net.OpError{Op: op, Net: network, Err: os.NewSyscallError(op, err)}
 }
 
-// Listen implements carrier.Network. A port of 0 is any that is free.
+// Listen implements netstack.Stack. A port of 0 is any that is free.
 func (p *Process) Listen(_ context.Context, network, address string) (net.Listener, error) {
 	f := p.f
 	f.mu.Lock()
@@ -297,7 +297,7 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// Dial implements carrier.Network. It succeeds before the other side accepts.
+// Dial implements netstack.Stack. It succeeds before the other side accepts.
 func (p *Process) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	f := p.f
 	f.mu.Lock()

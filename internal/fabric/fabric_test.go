@@ -15,10 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 )
 
-var _ carrier.Network = (*Process)(nil)
+var _ netstack.Stack = (*Process)(nil)
 
 // two makes two processes and a connection that the first one has dialled.
 func two(t *testing.T, seed uint64, faults Faults) (a, b *Process, near, far net.Conn) {

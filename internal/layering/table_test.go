@@ -46,7 +46,7 @@ func table() []row {
 		{pkg: "internal/thinned", imports: []string{"methods"}}, // for tests
 		{pkg: "internal/certificates"},                          // for tests
 		{pkg: "internal/jobtest"},
-		{pkg: "internal/carrier"},
+		{pkg: "internal/netstack"},
 		{pkg: "internal/fabric"}, // for tests
 		{pkg: "internal/commandtest", imports: []string{"internal/command"}},
 		{pkg: "internal/hosttest", modules: []string{xsys}},
@@ -116,19 +116,19 @@ func table() []row {
 			imports: []string{"transport", "methods/schedule", "tensor", "internal/leaktest"},
 			modules: []string{"github.com/google/go-cmp"},
 		},
-		{pkg: "transport/internal/handshake", imports: []string{"internal/carrier"}},
+		{pkg: "transport/internal/handshake", imports: []string{"internal/netstack"}},
 		{pkg: "transport/internal/hosts", imports: []string{"transport"}, modules: []string{xsys}},
 		{pkg: "transport/internal/segment", modules: []string{xsys}},
 		{pkg: "transport/internal/user"},
 		{
 			pkg:     "transport/internal/rendezvous",
-			imports: []string{"internal/carrier", "transport/internal/handshake", "transport/internal/user"},
+			imports: []string{"internal/netstack", "transport/internal/handshake", "transport/internal/user"},
 		},
 		{
 			pkg: "transport/tcp",
 			imports: []string{"transport", "transport/internal/crowd", "transport/internal/handshake",
 				"transport/internal/hosts", "transport/internal/meeting", "transport/internal/rendezvous",
-				"transport/internal/segment", "transport/internal/stream", "transport/internal/user", "internal/carrier",
+				"transport/internal/segment", "transport/internal/stream", "transport/internal/user", "internal/netstack",
 				"internal/machine"},
 			modules: []string{xsync, xsys},
 		},

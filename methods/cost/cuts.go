@@ -190,36 +190,44 @@ func (c *cuts) grow() {
 	}
 }
 
-// flows finds the worst cut by max-flows. That of an all-to-all is among those that it looks at, or not.
+// some are ranks that flows come from or go to.
+type some uint8
+
+const (
+	everyRank some = iota
+	theRoot
+	theOthers
+)
+
+// maxFlows is a search for the worst cut by max-flows: see newton.
+type maxFlows struct {
+	sources, sinks some
+	back           bool
+}
+
+// searches are those of each collective. They may miss the worst cut of an all-to-all.
+var searches = [schedule.Barrier][]maxFlows{
+	schedule.AllReduce:     {{theRoot, theOthers, false}, {theRoot, theOthers, true}},
+	schedule.ReduceScatter: {{everyRank, everyRank, true}},
+	schedule.AllGather:     {{everyRank, everyRank, false}},
+	schedule.AllToAll:      {{everyRank, everyRank, false}, {everyRank, everyRank, true}},
+	schedule.Broadcast:     {{theRoot, theOthers, false}},
+	schedule.Reduce:        {{theRoot, theOthers, true}},
+	schedule.Gather:        {{theOthers, theRoot, false}},
+	schedule.Scatter:       {{theOthers, theRoot, true}},
+}
+
+// flows finds the worst cut by max-flows.
 func (c *cuts) flows() {
-	everyone := make([]int, c.g.ranks)
-	var others []int
-	for rank := range everyone {
-		everyone[rank] = rank
+	ranks := [...][]int{theRoot: {c.root}, theOthers: nil}
+	for rank := range c.g.ranks {
+		ranks[everyRank] = append(ranks[everyRank], rank)
 		if rank != c.root {
-			others = append(others, rank)
+			ranks[theOthers] = append(ranks[theOthers], rank)
 		}
 	}
-	one := []int{c.root}
-	switch k := c.contract; {
-	case c.collective == schedule.AllGather:
-		c.newton(everyone, everyone, false)
-	case c.collective == schedule.ReduceScatter:
-		c.newton(everyone, everyone, true)
-	case c.collective == schedule.Gather:
-		c.newton(others, one, false)
-	case c.collective == schedule.Scatter:
-		c.newton(others, one, true)
-	case k.Input == schedule.AtRoot:
-		c.newton(one, others, false)
-	case k.Output == schedule.AtRoot:
-		c.newton(one, others, true)
-	case c.collective == schedule.AllReduce:
-		c.newton(one, others, false)
-		c.newton(one, others, true)
-	default:
-		c.newton(everyone, everyone, false)
-		c.newton(everyone, everyone, true)
+	for _, s := range searches[c.collective] {
+		c.newton(ranks[s.sources], ranks[s.sinks], s.back)
 	}
 }
 

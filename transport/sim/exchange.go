@@ -226,7 +226,7 @@ func (e *endpoint) tick(index int) {
 		return
 	}
 	serial := e.exchanges
-	e.n.fabric.after(e.work, func() {
+	e.n.simulator.after(e.work, func() {
 		if e.exchanges == serial && e.live() {
 			e.finished = true
 			e.rouse()

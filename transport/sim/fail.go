@@ -48,8 +48,8 @@ func (e *endpoint) stop(err error) {
 			continue
 		case underway, arrived:
 			if s.flow != nil {
-				e.n.fabric.drop(s.flow)
-				e.n.fabric.recycle(s.flow)
+				e.n.simulator.drop(s.flow)
+				e.n.simulator.recycle(s.flow)
 			}
 			peer.e.states[peer.index] = state{}
 			*s = state{}
@@ -172,12 +172,12 @@ func (n *Net) plan() {
 			}
 			continue
 		}
-		n.fabric.fault(d.At.Seconds(), func() { n.die(r) })
+		n.simulator.fault(d.At.Seconds(), func() { n.die(r) })
 	}
 	for _, p := range f.Partitions {
-		n.fabric.fault(p.At.Seconds(), func() { n.part(p.From, p.To) })
+		n.simulator.fault(p.At.Seconds(), func() { n.part(p.From, p.To) })
 		if p.Both {
-			n.fabric.fault(p.At.Seconds(), func() { n.part(p.To, p.From) })
+			n.simulator.fault(p.At.Seconds(), func() { n.part(p.To, p.From) })
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (n *Net) die(r *replica) {
 // silence has something happen when nothing has come for the silence.
 func (n *Net) silence(over func()) {
 	n.silences++
-	n.fabric.fault(n.fabric.now+n.config.Faults.Silence.Seconds(), func() {
+	n.simulator.fault(n.simulator.now+n.config.Faults.Silence.Seconds(), func() {
 		n.silences--
 		over()
 	})
@@ -240,8 +240,8 @@ func (n *Net) part(from, to []int) {
 				if s.flow == nil || e.batch[i].Kind != transport.Send || !n.isCut(e.rank, e.batch[i].Peer) {
 					continue
 				}
-				n.fabric.drop(s.flow)
-				n.fabric.recycle(s.flow)
+				n.simulator.drop(s.flow)
+				n.simulator.recycle(s.flow)
 				s.peer.e.states[s.peer.index].flow = nil
 				s.flow = nil
 			}

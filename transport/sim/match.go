@@ -19,7 +19,7 @@ func (n *Net) matchPosts() {
 		case by > 0 && e.late:
 			e.late = false
 			serial := e.exchanges
-			n.fabric.after(by.Seconds(), func() {
+			n.simulator.after(by.Seconds(), func() {
 				if e.exchanges == serial {
 					n.posts = append(n.posts, e)
 				}
@@ -110,9 +110,9 @@ func (n *Net) start(m match) {
 	if n.isCut(s.rank, r.rank) {
 		return
 	}
-	f := n.fabric.flow()
+	f := n.simulator.flow()
 	f.from, f.to = m.send, m.recv
-	if err := n.fabric.send(f, s.rank, r.rank, bytes, n.jitter(m)); err != nil {
+	if err := n.simulator.send(f, s.rank, r.rank, bytes, n.jitter(m)); err != nil {
 		s.fail(m.send.transfer(), err)
 		return
 	}
@@ -137,7 +137,7 @@ func (n *Net) jitter(m match) float64 {
 // arrived notes that all of a message is there.
 func (n *Net) arrived(f *flow) {
 	from, to := f.from, f.to
-	n.fabric.recycle(f)
+	n.simulator.recycle(f)
 	from.e.states[from.index] = state{phase: arrived, peer: to}
 	to.e.states[to.index] = state{phase: arrived, peer: from}
 	e := to.e

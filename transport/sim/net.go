@@ -23,20 +23,20 @@ type Net struct {
 	kick   chan struct{} // with Config.Wait: tells drive to look again
 	driven chan struct{} // with Config.Wait: closed when drive has returned
 
-	mu       sync.Mutex // guards what follows, and of replicas, lanes and endpoints all that is not atomic
-	unpinned sync.Cond  // an endpoint's buffers are read no more
-	fabric   fabric
-	root     *lane
-	replicas []*replica
-	posts    []*endpoint // whose Exchange has begun and is not matched
-	silences int         // that have begun and are not over
-	matches  []match     // scratch
-	cuts     []cut
-	busy     int  // without Config.Wait: replicas that do not wait and have not left
-	left     int  // replicas that have
-	over     bool // all calls fail, since time cannot go on
-	changes  uint64
-	looked   uint64 // with Config.Wait: changes when drive last looked for a circle through lanes
+	mu        sync.Mutex // guards what follows, and of replicas, lanes and endpoints all that is not atomic
+	unpinned  sync.Cond  // an endpoint's buffers are read no more
+	simulator simulator
+	root      *lane
+	replicas  []*replica
+	posts     []*endpoint // whose Exchange has begun and is not matched
+	silences  int         // that have begun and are not over
+	matches   []match     // scratch
+	cuts      []cut
+	busy      int  // without Config.Wait: replicas that do not wait and have not left
+	left      int  // replicas that have
+	over      bool // all calls fail, since time cannot go on
+	changes   uint64
+	looked    uint64 // with Config.Wait: changes when drive last looked for a circle through lanes
 
 	watch    *time.Timer // without Config.Wait: has look look
 	watching bool        // it will
@@ -104,7 +104,7 @@ func New(c Config) (*Net, []transport.Endpoint, error) {
 	n.config.Faults.Silence = cmp.Or(c.Faults.Silence, DefaultSilence)
 	n.link = sync.OnceValue(func() transport.Link { return slowest(c.Network) })
 	n.unpinned.L = &n.mu
-	n.fabric = newFabric(c.Network, c.Queued, n.arrived)
+	n.simulator = newSimulator(c.Network, c.Queued, n.arrived)
 	n.root = newLane(size)
 	out := make([]transport.Endpoint, size)
 	for rank := range out {
@@ -140,7 +140,7 @@ func (n *Net) Now() time.Duration {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return duration(n.fabric.now)
+	return duration(n.simulator.now)
 }
 
 // Messages is how many messages have been sent.
@@ -150,7 +150,7 @@ func (n *Net) Messages() int {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.fabric.messages
+	return n.simulator.messages
 }
 
 // Hash is a number made of all instants so far at which something happened. Two runs that have the same have gone the
@@ -161,7 +161,7 @@ func (n *Net) Hash() uint64 {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.fabric.hash
+	return n.simulator.hash
 }
 
 // Model is that of the Config.
@@ -258,22 +258,22 @@ func (n *Net) advance() bool {
 	case len(n.posts) > 0:
 		n.matchPosts()
 		return true
-	case n.fabric.pending == 0 && n.circle(false): // nobody will go on
+	case n.simulator.pending == 0 && n.circle(false): // nobody will go on
 		return true
-	case n.fabric.pending == 0 && n.silences == 0 && slices.ContainsFunc(n.replicas, (*replica).missing):
+	case n.simulator.pending == 0 && n.silences == 0 && slices.ContainsFunc(n.replicas, (*replica).missing):
 		return false // until the replica comes, or the first fault that is planned, which may be hours ahead
 	}
-	return n.fabric.step() || n.ended()
+	return n.simulator.step() || n.ended()
 }
 
 // ended has all calls fail, once, when time cannot go on. It reports whether it did.
 func (n *Net) ended() bool {
-	if n.fabric.err == nil || n.over {
+	if n.simulator.err == nil || n.over {
 		return false
 	}
 	n.over = true
 	for _, r := range n.replicas {
-		n.abort(r, fmt.Errorf("sim: %w", n.fabric.err))
+		n.abort(r, fmt.Errorf("sim: %w", n.simulator.err))
 	}
 	return true
 }
@@ -291,18 +291,18 @@ func (n *Net) drive(began time.Time) {
 		}
 		// The bubble's time is whole nanoseconds. It is ahead if others have let it go on.
 		passed, sleep, changes := time.Since(began), time.Duration(-1), n.changes
-		at, ok := n.fabric.next()
+		at, ok := n.simulator.next()
 		due := ok && duration(at) <= passed
-		if !due && passed > duration(n.fabric.now) {
-			n.fabric.now = passed.Seconds()
+		if !due && passed > duration(n.simulator.now) {
+			n.simulator.now = passed.Seconds()
 		}
 		switch {
 		case n.ended():
 		case due:
-			n.fabric.step()
+			n.simulator.step()
 		case len(n.posts) > 0:
 			n.matchPosts()
-		case n.fabric.pending == 0 && n.circle(false):
+		case n.simulator.pending == 0 && n.circle(false):
 		case ok:
 			sleep = duration(at) - passed
 		case n.looked != changes && n.waits():
@@ -322,7 +322,7 @@ func (n *Net) drive(began time.Time) {
 		case <-n.kick:
 		case <-timer.C:
 			n.mu.Lock()
-			if _, ok := n.fabric.next(); !ok && n.changes == changes {
+			if _, ok := n.simulator.next(); !ok && n.changes == changes {
 				n.looked = changes
 				n.circle(true)
 			}

@@ -125,7 +125,7 @@ type start struct{ round, message int32 }
 
 // replay is a schedule in progress.
 type replay struct {
-	fabric
+	simulator
 	model   cost.Model
 	members []int
 	shape   func(round int) (*shape, error)
@@ -142,7 +142,7 @@ func newReplay(m cost.Model, members []int, rounds int) *replay {
 	n := len(members)
 	r := &replay{model: m, members: members, rounds: make([]*round, rounds), at: make([]int32, n),
 		open: make([]int32, n)}
-	r.fabric = newFabric(m.Network, false, r.arrive)
+	r.simulator = newSimulator(m.Network, false, r.arrive)
 	return r
 }
 

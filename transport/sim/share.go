@@ -2,8 +2,8 @@ package sim
 
 import "math"
 
-// sharing is how the flows on a fabric share its cables: fairly, which is to say that no flow can have more but at the
-// cost of one that has no more than it (max-min fairness).
+// sharing is how the flows of a simulator share its cables: fairly, which is to say that no flow can have more but at
+// the cost of one that has no more than it (max-min fairness).
 //
 // Rates are found by filling: all flows without a rate get more and more, until a cable is full. That gives its flows
 // their rates. The others go on. A change on some cables does not touch the flows that were full at a lower rate than
@@ -23,7 +23,7 @@ type sharing struct {
 const near = 1e-9
 
 // share gives flows their rates after others have come or gone.
-func (n *fabric) share() {
+func (n *simulator) share() {
 	if len(n.added) == 0 && len(n.dirty) == 0 {
 		return
 	}
@@ -50,7 +50,7 @@ func (n *fabric) share() {
 }
 
 // reach finds the flows whose rates may change, and the cables that they are on.
-func (n *fabric) reach() {
+func (n *simulator) reach() {
 	n.round++
 	floor := n.floor * (1 - near)
 	n.flows, n.around = n.flows[:0], n.around[:0]
@@ -86,7 +86,7 @@ func (n *fabric) reach() {
 }
 
 // fill gives the flows that reach has found their rates.
-func (n *fabric) fill() {
+func (n *simulator) fill() {
 	n.filled = n.filled[:0]
 	for _, c := range n.around {
 		if c.open > 0 {
@@ -124,7 +124,7 @@ func (n *fabric) fill() {
 }
 
 // run has a flow go on with another rate.
-func (n *fabric) run(f *flow, rate float64) {
+func (n *simulator) run(f *flow, rate float64) {
 	f.left = max(f.left-f.rate*(n.now-f.since), 0)
 	f.since, f.rate = n.now, rate
 	n.made++

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/segment"
 )
@@ -109,13 +109,13 @@ type Config struct {
 	// other threads after each look, unless it is this process that has so many of them.
 	Crowded bool
 
-	anyUser bool            // Meeting.Insecure
-	from    carrier.Network // of connections; nil: the operating system
-	form    segment.Form    // of shared memory; the zero value: segment.DefaultForm
-	parks   bool            // for tests: waiting replicas park at once
-	word    time.Duration   // for tests: in place of wordTime
-	dialled func(rank int)  // for tests: a replica that meets the others has dialled those that it dials
-	meets   func(*mesh)     // for tests: a replica is about to meet the others
+	anyUser bool           // Meeting.Insecure
+	from    netstack.Stack // of connections; nil: the operating system
+	form    segment.Form   // of shared memory; the zero value: segment.DefaultForm
+	parks   bool           // for tests: waiting replicas park at once
+	word    time.Duration  // for tests: in place of wordTime
+	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
+	meets   func(*mesh)    // for tests: a replica is about to meet the others
 }
 
 // ownUser is whether replicas are of one user: where nothing else tells them from others, and where they share memory.
@@ -123,12 +123,12 @@ func (c *Config) ownUser() bool {
 	return len(c.Secret) == 0 && c.TLS == nil && !c.anyUser || c.Network.memory()
 }
 
-// carrier is where connections come from, and whether that is the operating system.
-func (c *Config) carrier() (from carrier.Network, system bool) {
+// stack is what this process listens and dials on, and whether that is of the operating system.
+func (c *Config) stack() (stack netstack.Stack, system bool) {
 	if c.from == nil {
-		return carrier.System{}, true
+		return netstack.System{}, true
 	}
-	_, system = c.from.(carrier.System)
+	_, system = c.from.(netstack.System)
 	return c.from, system
 }
 

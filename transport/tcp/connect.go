@@ -138,10 +138,10 @@ func (m *mesh) abort(err error) { m.now.Load().node.Abort(err) }
 
 // serve takes the connections of others.
 func (m *mesh) serve() {
-	from, _ := m.config.carrier()
+	stack, _ := m.config.stack()
 	for _, l := range m.listener.listeners {
 		server := &handshake.Server{Secret: m.config.Secret, Job: m.config.Job, Channel: m.listener.channel,
-			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: from.Spare, Short: m.short}
+			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: stack.Spare, Short: m.short}
 		m.work.Go(func() { server.Serve(l) })
 	}
 }
@@ -484,7 +484,7 @@ func (m *mesh) cannotConnect(peer int, short *handshake.ShortError) error {
 
 // parker makes a Parker for a lane.
 func (m *mesh) parker(lane uint64) (p stream.Parker, err error) {
-	switch _, system := m.config.carrier(); {
+	switch _, system := m.config.stack(); {
 	case m.shm != nil:
 		p, err = m.shm.newSleeper(lane)
 	case !system: // links are pumps, and a bubble does not see a thread that waits

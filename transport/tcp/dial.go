@@ -111,14 +111,14 @@ func (m *mesh) dialOnce(ctx context.Context, peer int, role handshake.Role, lane
 	if address == "" {
 		return nil, errors.New("it is on another host and does not listen on TCP")
 	}
-	from, _ := m.config.carrier()
+	stack, _ := m.config.stack()
 	dialling, cancel := context.WithTimeout(ctx, handshake.Limit)
 	defer cancel()
-	conn, err := from.Dial(dialling, network, address)
+	conn, err := stack.Dial(dialling, network, address)
 	if tcp := m.addresses[peer].TCP; errors.Is(err, syscall.ECONNREFUSED) && network == "unix" && tcp != "" {
 		// See HostName. If the replica has left, it does not listen on TCP either.
 		address = tcp
-		conn, err = from.Dial(dialling, "tcp", tcp)
+		conn, err = stack.Dial(dialling, "tcp", tcp)
 	}
 	if isTimeout(err) {
 		return nil, fmt.Errorf("%s: %w", address, &handshake.TimeoutError{Stage: "a connection", Err: err})

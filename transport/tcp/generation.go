@@ -52,7 +52,7 @@ func (m *mesh) begin(members []int) (*generation, error) {
 	where := hosts.NewTable(names, m.local, m.network)
 	config := stream.Config{Rank: g.numbers[c.Rank], Size: len(members), Host: g, Spin: spin, Crowded: c.Crowded,
 		Silence: c.silence(), Processes: processes, Generation: g.number}
-	if _, system := c.carrier(); c.parks || !system { // a bubble's clock stands while somebody looks
+	if _, system := c.stack(); c.parks || !system { // a bubble's clock stands while somebody looks
 		config.Spin = 0
 	}
 	config.Checksum = func(peer int) bool {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/hosts"
@@ -110,7 +110,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.anyUser, c.from = m.Insecure, carrier.Of(ctx)
+	c.anyUser, c.from = m.Insecure, netstack.Of(ctx)
 	var l *Listener
 	blob := func(reached netip.Addr) []byte {
 		own := card{TLS: c.TLS != nil, Network: cmp.Or(c.Network, Auto), CPUs: hosts.Processors(), Blob: m.Blob}

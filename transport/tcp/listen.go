@@ -13,8 +13,8 @@ import (
 	"runtime"
 	"strconv"
 
-	"gogcl.dev/internal/carrier"
 	"gogcl.dev/internal/machine"
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/hosts"
 )
@@ -80,12 +80,12 @@ func Listen(c Config) (*Listener, error) {
 	}
 	l := &Listener{config: c, channel: channel, ownUser: c.ownUser(),
 		address: Address{Host: HostName(), Process: processName(), Where: whereabouts(), Machine: machine.Name()}}
-	from, system := c.carrier()
+	stack, system := c.stack()
 	if !system { // processes of a test, all of which are this one
-		l.address.Host, l.address.Process = from.Host(), ""
+		l.address.Host, l.address.Process = stack.Host(), ""
 	}
 	if over.tcp {
-		listener, err := listenTCP(from, c.Address, c.Ports)
+		listener, err := listenTCP(stack, c.Address, c.Ports)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func Listen(c Config) (*Listener, error) {
 		name := make([]byte, 16)
 		rand.Read(name)
 		l.address.Unix = "@gogcl-" + hex.EncodeToString(name)
-		listener, err := from.Listen(context.Background(), "unix", l.address.Unix)
+		listener, err := stack.Listen(context.Background(), "unix", l.address.Unix)
 		if err != nil {
 			l.Close()
 			return nil, fmt.Errorf("tcp: %w", err)
@@ -107,13 +107,13 @@ func Listen(c Config) (*Listener, error) {
 }
 
 // listenTCP listens on the first port of a range that is free.
-func listenTCP(from carrier.Network, host string, ports [2]int) (net.Listener, error) {
+func listenTCP(stack netstack.Stack, host string, ports [2]int) (net.Listener, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	var first error
 	for port := ports[0]; port <= ports[1]; port++ {
-		l, err := from.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		l, err := stack.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if err == nil {
 			return l, nil
 		}

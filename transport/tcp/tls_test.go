@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gogcl.dev/internal/carrier"
 	"gogcl.dev/internal/certificates"
 	"gogcl.dev/internal/freeport"
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/transporttest"
 )
@@ -43,7 +43,7 @@ func joinAll(t *testing.T, n int, where string, change func(c *Config, m *Meetin
 		change(&c, &m)
 		ctx := ctx
 		if c.from != nil {
-			ctx = carrier.With(ctx, c.from)
+			ctx = netstack.With(ctx, c.from)
 		}
 		all.Go(func() { ends[r], errs[r] = Join(ctx, c, m) })
 	}

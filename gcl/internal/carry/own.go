@@ -37,7 +37,7 @@ func (w *Caller) programs(key rounds.Key, spec methods.Spec, because route.Becau
 	switch because {
 	case route.AsRuled:
 		prover = w.ProverOf(spec.Method)
-	case route.AsPriced: // the library's, whatever a program has by the name
+	case route.AsPriced: // the gallery's, which has the price, and not one that WithMethod gives its name
 		prover = spec.Method.Prover()
 	}
 	if prover == nil { // a name that only another communicator has a generator for, or that is registered later

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 )
 
 // Server is what a listener does with its connections.
@@ -49,7 +49,7 @@ func (s *Server) Serve(l net.Listener) error {
 	defer gate.closeAll()
 	take := s.Spare
 	if take == nil {
-		take = carrier.System{}.Spare
+		take = netstack.System{}.Spare
 	}
 	spare, _ := take()
 	defer func() {

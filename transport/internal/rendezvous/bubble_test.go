@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
@@ -10,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gogcl.dev/internal/carrier"
 	"gogcl.dev/internal/fabric"
+	"gogcl.dev/internal/netstack"
 )
 
 // bubbleJoin is how long replicas of jobs in bubbles wait for each other.
@@ -47,7 +48,7 @@ func TestMeetings(t *testing.T) {
 					time.Sleep(bubbleJoin / 2)
 				}
 				came := time.Now()
-				ctx, cancel := context.WithTimeout(carrier.With(context.Background(), s.Processes[r]), bubbleJoin)
+				ctx, cancel := context.WithTimeout(netstack.With(context.Background(), s.Processes[r]), bubbleJoin)
 				defer cancel()
 				results[r].Met, results[r].err = Meet(ctx, bubbleConfig(s, r))
 				took[r] = time.Since(came)
@@ -108,7 +109,7 @@ func TestShortHost(t *testing.T) {
 				if r == 1 {
 					time.Sleep(2 * time.Second)
 				}
-				_, err := Meet(carrier.With(ctx, s.Processes[r]), c)
+				_, err := Meet(netstack.With(ctx, s.Processes[r]), c)
 				if err == nil || !strings.Contains(err.Error(), "no file descriptor is left in process") {
 					t.Errorf("replica %d: %v", r, err)
 				}
@@ -134,7 +135,7 @@ func TestPassingShortage(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := fabric.NewScene(1, fabric.None)
 				host, began := s.Processes[0], time.Now()
-				ctx, cancel := context.WithTimeout(carrier.With(t.Context(), host), test.join)
+				ctx, cancel := context.WithTimeout(netstack.With(t.Context(), host), test.join)
 				defer cancel()
 				config := func(rank int) Config {
 					c := bubbleConfig(s, rank)
@@ -157,7 +158,7 @@ func TestPassingShortage(t *testing.T) {
 				if test.lasts != never {
 					other.Go(func() {
 						time.Sleep(2 * patience)
-						if _, err := Meet(carrier.With(ctx, s.Processes[1]), config(1)); err != nil {
+						if _, err := Meet(netstack.With(ctx, s.Processes[1]), config(1)); err != nil {
 							t.Error(err)
 						}
 					})
@@ -170,5 +171,66 @@ func TestPassingShortage(t *testing.T) {
 				time.Sleep(time.Minute)
 			})
 		})
+	}
+}
+
+// losing is a stack whose first connection is lost in the middle of one of its writes.
+type losing struct {
+	netstack.Stack
+	left int // writes until then; 0: there is no such write any more
+}
+
+func (l *losing) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := l.Stack.Dial(ctx, network, address)
+	return &lossyConn{conn, l}, err
+}
+
+type lossyConn struct {
+	net.Conn
+	of *losing
+}
+
+func (c *lossyConn) Write(b []byte) (int, error) {
+	if c.of.left--; c.of.left == 0 {
+		n, _ := c.Conn.Write(b[:len(b)/2])
+		c.Conn.Close()
+		return n, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// TestComesAgain: a visitor whose connection is lost in any write up to that of its first sheet comes again, and all
+// meet. The next sheet says that it has the table. Who has come so far and is gone ends the meeting.
+func TestComesAgain(t *testing.T) {
+	meet := func(write int) (left int, errs [2]error) {
+		synctest.Test(t, func(t *testing.T) {
+			s := fabric.NewScene(1, fabric.None)
+			visitor := &losing{s.Processes[1], write}
+			ctx, cancel := context.WithTimeout(t.Context(), bubbleJoin)
+			defer cancel()
+			var all sync.WaitGroup
+			for r, stack := range []netstack.Stack{s.Processes[0], visitor} {
+				c := bubbleConfig(s, r)
+				c.Size = 2
+				all.Go(func() { _, errs[r] = Meet(netstack.With(ctx, stack), c) })
+			}
+			all.Wait()
+			left = visitor.left
+		})
+		return left, errs
+	}
+	const many = 1000
+	left, errs := meet(many)
+	writes := many - left
+	if errs != [2]error{} || writes < 3 {
+		t.Fatalf("%d writes, %v", writes, errs)
+	}
+	for write := 1; write < writes; write++ {
+		if _, errs := meet(write); errs != [2]error{} {
+			t.Errorf("write %d of %d is lost: %v", write, writes, errs)
+		}
+	}
+	if _, errs := meet(writes); errs[0] == nil || !strings.Contains(errs[0].Error(), "replica 1 had come and is gone") {
+		t.Errorf("the last of %d writes is lost: %v", writes, errs)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/user"
 )
@@ -101,11 +101,11 @@ func is[E error](err error) bool {
 
 // dialOnce connects to a place.
 func dialOnce(ctx context.Context, at place) (net.Conn, error) {
-	from := carrier.Of(ctx)
+	stack := netstack.Of(ctx)
 	if at.kind == tcpSocket {
-		return from.Dial(ctx, "tcp", net.JoinHostPort(at.host, strconv.Itoa(int(at.port))))
+		return stack.Dial(ctx, "tcp", net.JoinHostPort(at.host, strconv.Itoa(int(at.port))))
 	}
-	conn, err := from.Dial(ctx, "unix", at.path)
+	conn, err := stack.Dial(ctx, "unix", at.path)
 	if err != nil {
 		return nil, err
 	}

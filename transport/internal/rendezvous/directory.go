@@ -298,6 +298,9 @@ func (b *board) living() int {
 	return living
 }
 
+// again implements store: there is no connection.
+func (b *board) again(context.Context) bool { return false }
+
 func (b *board) site() site { return b.at }
 
 func (b *board) unmet() string {

@@ -48,6 +48,9 @@
 // host sends its own over all connections. A dialer that finds a stranger at the host's address tries for 5 s more,
 // since a job that has just ended may take that long to go.
 //
+// A visitor that loses its connection before it has the table dials again: the host may not have read its sheet. If the
+// host has, and finds the connection lost before the visitor is back, that ends the meeting.
+//
 // In a directory, which exists and which all hosts share, the files of a job are in a directory below it that has the
 // job's name. Each process has one file, with its rank, its nonce and a sequence number in its name. To put a sheet it
 // writes the next file under another name, renames it, and removes the last one. So a name always means the same bytes,

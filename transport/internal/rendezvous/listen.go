@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 )
 
 // listen opens the host's listener at a place. While another listener is there, it tries again for as long as
@@ -55,9 +55,9 @@ func listen(ctx context.Context, c Config, at place) (net.Listener, error) {
 }
 
 func listenOnce(ctx context.Context, rank int, at place) (net.Listener, error) {
-	from := carrier.Of(ctx)
+	stack := netstack.Of(ctx)
 	if at.kind == unixSocket {
-		return from.Listen(ctx, "unix", at.path)
+		return stack.Listen(ctx, "unix", at.path)
 	}
 	addrs, err := resolve(ctx, at.host)
 	if err != nil {
@@ -65,7 +65,7 @@ func listenOnce(ctx context.Context, rank int, at place) (net.Listener, error) {
 	}
 	var notMine error
 	for _, addr := range addrs {
-		l, err := from.Listen(ctx, "tcp", netip.AddrPortFrom(addr, at.port).String())
+		l, err := stack.Listen(ctx, "tcp", netip.AddrPortFrom(addr, at.port).String())
 		if !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			return l, err
 		}

@@ -71,11 +71,15 @@ func (r *roll) add(a *arrival) *Error {
 			"replica %d has come to a job of %d replicas: ranks are from 0 to %d (it is %s)",
 			a.rank, r.size, r.size-1, a.from)}
 	}
-	if first := r.arrived[a.rank]; first != nil {
+	switch first := r.arrived[a.rank]; {
+	case first == nil:
+		r.missing--
+	case first.Nonce == a.Nonce: // it has come again, and nobody has noticed yet that its first connection is lost
+		first.member = false
+	default:
 		return duplicate(a.rank, first.from, a.from)
 	}
 	r.arrived[a.rank], a.member = a, true
-	r.missing--
 	r.bring(a.Left)
 	if r.came != nil {
 		r.came(a.rank)

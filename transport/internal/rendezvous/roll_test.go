@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"testing"
 	"time"
@@ -30,6 +31,8 @@ func (m *memory) site() site { return site{where: "here"} }
 
 func (m *memory) unmet() string { return "" }
 
+func (m *memory) again(context.Context) bool { return false }
+
 // TestRoll: replica 0 takes in who belongs to the job, once, and waits no longer than any of them can.
 func TestRoll(t *testing.T) {
 	r := newRoll(config(0, 3, ""), new(memory), here{Size: 3, Self: "replica 0"})
@@ -43,7 +46,8 @@ func TestRoll(t *testing.T) {
 		{2, 2, WrongSize}, {2, 4, WrongSize}, {3, 3, WrongSize},
 		{2, 3, 0}, {2, 3, Duplicate}, {0, 3, Duplicate}, {1, 3, 0},
 	} {
-		e := r.add(&arrival{rank: test.rank, here: here{Size: test.size, Left: time.Duration(test.rank) * time.Hour}})
+		e := r.add(&arrival{rank: test.rank, here: here{Size: test.size, Nonce: nonce(rand.Text()),
+			Left: time.Duration(test.rank) * time.Hour}})
 		if e == nil && test.kind != 0 || e != nil && e.Kind != test.kind {
 			t.Errorf("replica %d of %d: %v, want %v", test.rank, test.size, e, test.kind)
 		}
@@ -161,5 +165,23 @@ func TestOtherHost(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestRollComesAgain: a process that has come again before its first connection was seen to be lost is no second one.
+func TestRollComesAgain(t *testing.T) {
+	here1 := here{Size: 2, Nonce: "one"}
+	first, again := &arrival{rank: 1, here: here1}, &arrival{rank: 1, here: here1}
+	r := newRoll(Config{Size: 2}, &memory{}, here{Size: 2})
+	for _, a := range []*arrival{first, again} {
+		if err := r.add(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.missing != 0 || first.member || !again.member || r.arrived[1] != again {
+		t.Errorf("%d are missing, %+v, %+v", r.missing, first, again)
+	}
+	if err := r.add(&arrival{rank: 1, here: here{Size: 2, Nonce: "two"}}); err == nil || err.Kind != Duplicate {
+		t.Errorf("another process: %v", err)
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
-	"gogcl.dev/internal/carrier"
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/user"
 )
@@ -20,6 +21,8 @@ import (
 type sockets struct {
 	c        Config
 	at       site
+	place    place          // the host's
+	dials    int            // of a visitor, after the first connection was lost
 	listener net.Listener   // the host's; nil at a visitor
 	running  sync.WaitGroup // the goroutines
 	news     chan struct{}  // has an element when list has something
@@ -41,6 +44,7 @@ func openSockets(ctx context.Context, c Config, at place) (store, error) {
 	s := &sockets{
 		c:       c,
 		at:      site{where: at.text, guard: c.guard(at.kind)},
+		place:   at,
 		news:    make(chan struct{}, 1),
 		conns:   map[net.Conn]bool{},
 		changed: make(chan struct{}),
@@ -67,7 +71,7 @@ func openSockets(ctx context.Context, c Config, at place) (store, error) {
 	}
 	server := &handshake.Server{
 		Secret: c.Secret, Job: c.Job, Channel: c.Channel, Check: s.check, Refused: s.refused,
-		Spare: carrier.Of(ctx).Spare, Short: s.short,
+		Spare: netstack.Of(ctx).Spare, Short: s.short,
 		Joined: func(conn net.Conn, hello handshake.Hello) { s.converse(conn, hello.Rank) },
 	}
 	s.running.Go(func() {
@@ -256,6 +260,26 @@ func (s *sockets) get(e *entry) (sheet, error) {
 }
 
 func (s *sockets) wait(ctx context.Context, most time.Duration) bool { return pause(ctx, most, s.news) }
+
+// mostAgain is how often a visitor dials again. A host that takes it in and ends the connection each time does not
+// want it.
+const mostAgain = 8
+
+// again dials until the host takes this visitor in, or nobody listens any more, or it has dialled often enough.
+func (s *sockets) again(ctx context.Context) bool {
+	for wait := newBackoff(); s.dials < mostAgain; s.dials++ {
+		conn, err := attempt(ctx, s.c, s.place)
+		switch {
+		case err == nil:
+			s.dials++
+			s.running.Go(func() { s.converse(conn, s.c.host) })
+			return true
+		case errors.Is(err, syscall.ECONNREFUSED) || isStranger(err) || !wait.pause(ctx):
+			return false
+		}
+	}
+	return false
+}
 
 // leave lets go of all connections when what was put last has been sent and the other side has ended, or soon.
 func (s *sockets) leave(context.Context) {

@@ -21,6 +21,10 @@ type store interface {
 	// wait returns when list may have something, after a time, or when ctx ends. It reports whether ctx goes on.
 	wait(ctx context.Context, most time.Duration) bool
 
+	// again connects anew with the host, whose entry has ended, and reports whether it has. What was put last is sent
+	// once more.
+	again(ctx context.Context) bool
+
 	// leave removes this process's entry and whatever else the store has. The host first lets others read its last
 	// sheet, until they have left or ctx ends.
 	leave(ctx context.Context)

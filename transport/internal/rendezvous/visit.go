@@ -61,7 +61,7 @@ func (v *visiting) follow(ctx context.Context) (decided bool, err error) {
 			return true, fmt.Errorf("replica %d cannot read %s: %w", v.c.Rank, v.store.site().where, err)
 		}
 		for _, e := range fresh {
-			if decided, err := v.read(e); decided || err != nil {
+			if decided, err := v.read(ctx, e); decided || err != nil {
 				return true, err
 			}
 		}
@@ -76,7 +76,7 @@ func (v *visiting) follow(ctx context.Context) (decided bool, err error) {
 }
 
 // read takes the news of an entry. The error ends the meeting.
-func (v *visiting) read(e *entry) (begun bool, err error) {
+func (v *visiting) read(ctx context.Context, e *entry) (begun bool, err error) {
 	said, ended := v.store.get(e)
 	switch isIn := said.Table.has(v.c.Rank, v.c.nonce) && len(said.Table.Blobs) == v.c.Size; {
 	case e.rank == nobody:
@@ -91,6 +91,7 @@ func (v *visiting) read(e *entry) (begun bool, err error) {
 		return true, nil
 	case said.Step == stepBegin, said.Step == stepTable && !isIn:
 		return false, late(v.c.Rank, v.store.site().where)
+	case ended != nil && v.host == nil && v.store.again(ctx): // the host may not have heard of this replica
 	case ended != nil:
 		return false, hostGone(v.c.host, v.store.site().where, ended)
 	case said.Step == stepTable && v.host == nil:

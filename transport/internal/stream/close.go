@@ -101,7 +101,7 @@ func (l *Lane) beginClose(whole bool) (closing, others []*Lane, idle bool) {
 		if l.busy.TryLock() {
 			l.busy.Unlock()
 		} else {
-			idle, l.torn = false, true
+			idle = false
 		}
 		l.wake()
 		closing = append(closing, l)
@@ -276,9 +276,6 @@ func (l *Lane) appendLeft(b []byte, peer int, whole bool) []byte {
 	how := byte(0)
 	if whole {
 		how |= leftWhole
-	}
-	if l.torn {
-		how |= leftTorn
 	}
 	b = append(b, how)
 	p := &l.peers[peer]

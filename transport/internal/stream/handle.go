@@ -107,8 +107,7 @@ func (at place) leaves(rest []byte) error {
 		return fmt.Errorf("a message of %d bytes that a lane is left", len(rest))
 	}
 	whole := rest[0]&leftWhole != 0
-	p := &parting{torn: rest[0]&leftTorn != 0, sent: binary.LittleEndian.Uint64(rest[1:]),
-		read: binary.LittleEndian.Uint64(rest[9:])}
+	p := &parting{sent: binary.LittleEndian.Uint64(rest[1:]), read: binary.LittleEndian.Uint64(rest[9:])}
 	for rest = rest[17:]; len(rest) > 0; rest = rest[transport.CallBytes:] {
 		p.calls = append(p.calls, transport.ParseCall(rest))
 	}

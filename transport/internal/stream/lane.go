@@ -49,7 +49,6 @@ type Lane struct {
 	onDone    func()
 	stops     func() bool // stopped, from the first call on
 	settled   bool        // Exchange leaves in the ordinary way
-	torn      bool        // Close has come in the middle of a call; under node.mu
 	through   bool        // Close has told the others, and looks at nothing any more; under node.mu
 	engaged   bool        // the call in progress has no messages: see Enter
 	goal      Awaited     // what it waits for, if there is something to ask

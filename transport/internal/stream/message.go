@@ -29,11 +29,8 @@ const (
 	reply                   // the number of a query, what the replica is doing
 )
 
-// How a lane is left.
-const (
-	leftWhole byte = 1 << iota // with all others
-	leftTorn                   // in the middle of a call
-)
+// leftWhole says how a lane is left: with all others.
+const leftWhole byte = 1
 
 func appendAbort(b []byte, e *transport.AbortError) []byte {
 	b = binary.LittleEndian.AppendUint32(append(b, aborted), uint32(e.Replica))

@@ -134,12 +134,12 @@ type parting struct {
 	calls []transport.Call // its last, the newest first
 	sent  uint64           // messages to this replica that it has begun to send; see explained
 	read  uint64           // messages of this replica that it has read
-	torn  bool             // it has left in the middle of a call
 }
 
-// through reports whether the replica has gone through a round of a call.
+// through reports whether the replica has gone through a round of a call. If the round had failed there, word of the
+// abort would have come first.
 func (p *parting) through(call *transport.Call) bool {
-	return !p.torn && len(p.calls) > 0 && call.Seq != 0 && p.calls[0] == *call
+	return len(p.calls) > 0 && call.Seq != 0 && p.calls[0] == *call
 }
 
 // over reports whether the replica has gone through a call: all its rounds, or it has begun another call since.

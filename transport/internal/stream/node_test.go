@@ -101,15 +101,12 @@ func TestCloseBlamesTheRightCall(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls    list // a message goes in the first of them
 		theirs   list // the last calls of the replica that has left, the newest first
-		torn     bool // it has left within the newest
 		mismatch bool
 	}{
 		"the last of both":            {calls: list{first}, theirs: list{first}, mismatch: true},
 		"the last, an earlier round":  {calls: list{first, later}, theirs: list{later}, mismatch: true},
 		"the last, not yet over":      {calls: list{first, later}, theirs: list{first}},
-		"the last, torn":              {calls: list{first}, theirs: list{first}, torn: true},
 		"one before the last of both": {calls: list{first, second}, theirs: list{second, first}, mismatch: true},
-		"one before, the last torn":   {calls: list{first}, theirs: list{second, first}, torn: true, mismatch: true},
 		"the last of theirs alone":    {calls: list{first, second}, theirs: list{first}, mismatch: true},
 		"long before the last":        {calls: list{first, second}, theirs: list{second}},
 		"one that they did not make":  {calls: list{first}, theirs: list{second}},
@@ -127,9 +124,6 @@ func TestCloseBlamesTheRightCall(t *testing.T) {
 				}
 			}
 			word := leftMessage(0)
-			if test.torn {
-				word[len(appendLane(nil, left, rootLane))] |= leftTorn
-			}
 			for _, call := range test.theirs {
 				word = transport.AppendCall(word, call)
 			}

@@ -9,9 +9,9 @@ import (
 	"gogcl.dev/methods/cost"
 )
 
-// fabric is a network in virtual time: the messages on its cables, and the events to come. It is for one goroutine at a
-// time.
-type fabric struct {
+// simulator is a network in virtual time: the messages on its cables, and the events to come. It is for one goroutine
+// at a time.
+type simulator struct {
 	network cost.Network
 	queued  bool
 	arrived func(f *flow) // called when all of a message has arrived
@@ -40,9 +40,9 @@ type cable struct {
 	bundle                  *bundle // of a link of several; else nil
 	number                  int     // in the bundle
 
-	flows []*flow // on it; of a queued fabric none
+	flows []*flow // on it; of a queued network none
 	load  float64 // bytes of the messages on it
-	free  float64 // of a queued fabric: when the last message has left
+	free  float64 // of a queued network: when the last message has left
 
 	// Scratch of share.
 	mark uint64
@@ -56,7 +56,7 @@ type bundle struct {
 	idle   []uint64 // a bit for each: nothing is on it
 }
 
-// least is the first of those cables that have least to carry, or of a queued fabric are free first.
+// least is the first of those cables that have least to carry, or of a queued network are free first.
 func (b *bundle) least(queued bool) *cable {
 	if !queued {
 		for i, word := range b.idle {
@@ -113,15 +113,15 @@ type event struct {
 
 // instant is how close events are that happen at one instant: a thousandth of a nanosecond, or the last digits of the
 // time.
-func (n *fabric) instant(at float64) float64 { return max(1e-12, 1e-13*at) }
+func (n *simulator) instant(at float64) float64 { return max(1e-12, 1e-13*at) }
 
-func newFabric(c cost.Network, queued bool, arrived func(f *flow)) fabric {
-	return fabric{network: c, queued: queued, arrived: arrived, places: make([]int32, c.Links()),
+func newSimulator(c cost.Network, queued bool, arrived func(f *flow)) simulator {
+	return simulator{network: c, queued: queued, arrived: arrived, places: make([]int32, c.Links()),
 		sharing: sharing{floor: math.Inf(1)}}
 }
 
 // after has something happen so many seconds from now.
-func (n *fabric) after(seconds float64, do func()) {
+func (n *simulator) after(seconds float64, do func()) {
 	n.pending++
 	n.made++
 	n.plan(event{at: n.now + seconds, number: n.made, do: do})
@@ -132,7 +132,7 @@ func (n *fabric) after(seconds float64, do func()) {
 const latest = (1 << 62) / 1e9
 
 // plan has an event happen. One that is too late, or at no instant at all, ends the time.
-func (n *fabric) plan(e event) {
+func (n *simulator) plan(e event) {
 	if e.at <= latest {
 		n.events.push(e)
 		return
@@ -142,7 +142,7 @@ func (n *fabric) plan(e event) {
 
 // fault has a fault happen at an instant, if it is not behind latest. It does not count as pending: nobody waits for a
 // fault.
-func (n *fabric) fault(at float64, do func()) {
+func (n *simulator) fault(at float64, do func()) {
 	if at > latest {
 		return
 	}
@@ -151,7 +151,7 @@ func (n *fabric) fault(at float64, do func()) {
 }
 
 // next is the instant of the next event.
-func (n *fabric) next() (at float64, ok bool) {
+func (n *simulator) next() (at float64, ok bool) {
 	n.share()
 	for len(n.events) > 0 && n.err == nil {
 		if e := &n.events[0]; e.flow == nil || e.flow.event == e.number {
@@ -163,7 +163,7 @@ func (n *fabric) next() (at float64, ok bool) {
 }
 
 // step goes on to the next instant and has happen what there is. It reports whether there was anything.
-func (n *fabric) step() bool {
+func (n *simulator) step() bool {
 	at, ok := n.next()
 	if !ok {
 		return false
@@ -195,14 +195,14 @@ func (n *fabric) step() bool {
 }
 
 // arriveIn has a flow that is on no cable arrive.
-func (n *fabric) arriveIn(f *flow, seconds float64) {
+func (n *simulator) arriveIn(f *flow, seconds float64) {
 	n.made++
 	f.event = n.made
 	n.plan(event{at: n.now + seconds, number: n.made, flow: f})
 }
 
 // flow returns one for a message.
-func (n *fabric) flow() *flow {
+func (n *simulator) flow() *flow {
 	if last := len(n.spare) - 1; last >= 0 {
 		f := n.spare[last]
 		n.spare = n.spare[:last]
@@ -212,13 +212,13 @@ func (n *fabric) flow() *flow {
 }
 
 // recycle takes a flow that has arrived, or was dropped, for another message.
-func (n *fabric) recycle(f *flow) {
+func (n *simulator) recycle(f *flow) {
 	f.from, f.to = half{}, half{}
 	n.spare = append(n.spare, f)
 }
 
 // send puts a message on its way, to arrive by so many seconds later than the network has it arrive.
-func (n *fabric) send(f *flow, from, to int, bytes, late float64) error {
+func (n *simulator) send(f *flow, from, to int, bytes, late float64) error {
 	n.messages++
 	var err error
 	if n.links, err = n.network.Route(n.links[:0], from, to); err != nil {
@@ -259,7 +259,7 @@ func (n *fabric) send(f *flow, from, to int, bytes, late float64) error {
 
 // queue has a message wait for each of its cables in turn, and pass on while it arrives. It returns in how many seconds
 // all of it is there.
-func (n *fabric) queue(f *flow) float64 {
+func (n *simulator) queue(f *flow) float64 {
 	head, wait, slowest := n.now, 0.0, math.Inf(1)
 	for _, c := range f.cables {
 		if c.free > head+wait {
@@ -273,7 +273,7 @@ func (n *fabric) queue(f *flow) float64 {
 }
 
 // cable is the one of a link that a message takes: the first of those that have least to carry, or are free first.
-func (n *fabric) cable(link int) (*cable, error) {
+func (n *simulator) cable(link int) (*cable, error) {
 	if link < 0 || link >= len(n.places) {
 		return nil, fmt.Errorf("the route takes link %d of %d", link, len(n.places))
 	}
@@ -304,7 +304,7 @@ func (n *fabric) cable(link int) (*cable, error) {
 }
 
 // leave takes a flow from its cables.
-func (n *fabric) leave(f *flow) {
+func (n *simulator) leave(f *flow) {
 	for i, c := range f.cables {
 		last := len(c.flows) - 1
 		moved := c.flows[last]
@@ -331,7 +331,7 @@ func (n *fabric) leave(f *flow) {
 }
 
 // drop has a message that is on its way never arrive.
-func (n *fabric) drop(f *flow) {
+func (n *simulator) drop(f *flow) {
 	n.leave(f)
 	f.event = 0
 	n.pending--

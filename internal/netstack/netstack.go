@@ -1,9 +1,9 @@
-// Package carrier is where the connections of a job come from: the operating system, or in tests a network in memory.
+// Package netstack is the network stack on which a process listens and dials: that of the operating system, or in tests
+// one in memory.
 //
-// A context carries the network, so that one hook reaches gcl.Join, the rendezvous and the transport, and the tests of
-// a whole job need no hook in any public type. A network is asked for when a process joins and dials, never when it
-// sends.
-package carrier
+// A context carries the stack, so that one hook reaches gcl.Join, the rendezvous and the transport, and the tests of a
+// whole job need no hook in any public type. A stack is asked for when a process joins and dials, never when it sends.
+package netstack
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"os"
 )
 
-// Network listens and dials, for one process.
-type Network interface {
+// Stack listens and dials, for one process.
+type Stack interface {
 	// Listen is that of [net.ListenConfig].
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
 
@@ -27,22 +27,22 @@ type Network interface {
 	Host() string
 }
 
-// System is the operating system.
+// System is the stack of the operating system.
 type System struct{}
 
-// Listen implements [Network].
+// Listen implements [Stack].
 func (System) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	return config.Listen(ctx, network, address)
 }
 
-// Dial implements [Network].
+// Dial implements [Stack].
 func (System) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, network, address)
 }
 
-// Spare implements [Network]: it opens a file.
+// Spare implements [Stack]: it opens a file.
 func (System) Spare() (io.Closer, error) {
 	file, err := os.Open(os.DevNull)
 	if err != nil {
@@ -51,19 +51,19 @@ func (System) Spare() (io.Closer, error) {
 	return file, nil
 }
 
-// Host implements [Network].
+// Host implements [Stack].
 func (System) Host() string { return "" }
 
-// key is that of a Network in a context.
+// key is that of a Stack in a context.
 type key struct{}
 
-// With is a context that carries a network.
-func With(ctx context.Context, n Network) context.Context { return context.WithValue(ctx, key{}, n) }
+// With is a context that carries a stack.
+func With(ctx context.Context, s Stack) context.Context { return context.WithValue(ctx, key{}, s) }
 
-// Of is the network that a context carries, or the operating system.
-func Of(ctx context.Context) Network {
-	if n, ok := ctx.Value(key{}).(Network); ok {
-		return n
+// Of is the stack that a context carries, or that of the operating system.
+func Of(ctx context.Context) Stack {
+	if s, ok := ctx.Value(key{}).(Stack); ok {
+		return s
 	}
 	return System{}
 }
