@@ -50,26 +50,26 @@ type Departure struct {
 
 // Rejoin goes on without the replicas that are gone. It aborts c on all replicas, if it is not aborted yet, agrees with
 // those that are still there on who these are, and returns a new Comm of them, in their order. So the bits of a
-// reduction are those of a new job of as many replicas. A replica is gone when it has closed its Comm, has ended, or has
-// been silent for too long.
+// reduction are those of a new job of as many replicas. A replica is gone when it has closed its Comm, has ended, or
+// has been silent for too long.
 //
 // Each replica that is left has to call it, on a Comm of all replicas on their first connection: a Group of fewer, a
 // Dup, and a Comm within Start or Commit are errors at once. It waits for those that have not called it, until they do
-// or are gone, or ctx is done. The context of a body of Run is done after the first failure, but with [WithElastic].
+// or are gone, or ctx is done. The context of a body of Run is done after the first failure, but with WithElastic.
 //
 // The new Comm has the name and the options of c, and what c was made with: the methods of WithMethod, WithStallAfter
 // and so on. opts go before that, and are the same on all replicas. A topology or network of another number of replicas
-// no longer counts; without one replicas sit as if none had been given. To give one a program must know how many
-// replicas are left: another number is an error, as for New. Options that do not fit those that are left, as
+// no longer counts: without one replicas sit as if none had been given. To give one a program must know how many
+// replicas are left; another number is an error, as for New. Options that do not fit those that are left, as
 // Implementation Hybrid where link domains hold different numbers, are an *OptionError.
 //
-// c is closed, with all Comms, Dups and Batches made of it, and functions given to Start are waited for. So make them
-// anew. Memory of Alloc may still be used, but is shared with nobody any more. Close the new Comm as c; Run closes both.
+// c is closed, with all Comms, Dups and Batches made of it, and functions given to Start are waited for: make them
+// anew. Memory of Alloc may still be used. The caller closes the new Comm, but in a body of Run, which closes it.
 //
-// An error leaves c as it was if it is about the arguments, if a Commit is in progress, or an errors.ErrUnsupported,
-// since the transport cannot do it, as MPI cannot. After any other, c is closed, and the others go on without this
-// replica, if they can: transport.ErrLeftBehind, a *transport.MinorityError where others may have gone on, fewer than
-// Elastic.Min, an ErrClosed, or the cause of ctx.
+// These errors leave c as it was: one about the arguments, one of a Commit in progress, and an errors.ErrUnsupported of
+// a transport that cannot do it, as MPI. After any other c is closed, and this replica is gone for the others:
+// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, an ErrClosed, and the
+// cause of ctx.
 func Rejoin(ctx context.Context, c *Comm, opts ...CommOption) (*Comm, Change, error) {
 	if err := c.checkWhole(ctx, "Rejoin"); err != nil {
 		return nil, Change{}, err
@@ -105,12 +105,6 @@ func (c *Comm) checkWhole(ctx context.Context, what string) error {
 		return errorf("%s of a Dup: want a Comm of the first connection", what)
 	case c.Size() != c.Replicas():
 		return errorf("%s of a group of %d of %d replicas: want a Comm of all", what, c.Size(), c.Replicas())
-	}
-	for rank, replica := range c.group.Members {
-		if rank != replica {
-			return errorf("%s of a group in which rank %d is replica %d: want a Comm in which ranks are replicas", what, rank,
-				replica)
-		}
 	}
 	return nil
 }
@@ -175,7 +169,8 @@ func changeOf(agreed *transport.Rejoined, failure error) Change {
 func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Change) (*Comm, error) {
 	n, before := endpoint.Size(), c.conn.made
 	if cfg.elastic != nil && n < cfg.elastic.Min {
-		return nil, errorf("%d of %d replicas are left, want %d or more by WithElastic", n, c.Replicas(), cfg.elastic.Min)
+		return nil, errorf("%d of %d replicas are left, want %d or more by WithElastic", n, c.Replicas(),
+			cfg.elastic.Min)
 	}
 	if n == c.Replicas() && !cfg.machine && cfg.network == nil {
 		cfg.topology, cfg.machine, cfg.network = before.topology, before.machine, before.network
