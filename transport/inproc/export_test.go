@@ -11,9 +11,16 @@ import (
 
 // NewEager is New, but every wait that parks is at once a long one.
 func NewEager(n int) ([]transport.Endpoint, error) {
+	return tuned(n, func(nw *network) { nw.every = time.Microsecond })
+}
+
+// tuned is New, with a change of its network and of those after.
+func tuned(n int, tune func(*network)) ([]transport.Endpoint, error) {
 	eps, err := New(n)
-	for _, e := range eps {
-		e.(*endpoint).lane.nw.every = time.Microsecond
+	if err == nil {
+		nw := eps[0].(*endpoint).lane.nw
+		nw.tune = tune
+		tune(nw)
 	}
 	return eps, err
 }
@@ -21,12 +28,12 @@ func NewEager(n int) ([]transport.Endpoint, error) {
 // NewSpacious is New where every replica is led to believe that it has a processor. They do not look long, since they
 // have none.
 func NewSpacious(n int) ([]transport.Endpoint, error) {
-	eps, err := New(n)
-	for _, e := range eps {
-		e := e.(*endpoint)
-		e.lane.nw.spacious, e.lane.nw.spins, e.spins = true, 256, minSpins
-	}
-	return eps, err
+	return tuned(n, func(nw *network) {
+		nw.spacious, nw.spins = true, 256
+		for _, e := range nw.root.eps {
+			e.spins = minSpins
+		}
+	})
 }
 
 // VisitSize is the size of what a member of a meeting has for itself.

@@ -26,9 +26,20 @@ func New(n int) ([]transport.Endpoint, error) {
 		return nil, fmt.Errorf("inproc: cannot connect %d replicas, want 1 to %d", n, maxReplicas)
 	}
 	Link() // the first allocates: see machine.Name
+	nw := connected(n)
+	eps := make([]transport.Endpoint, n)
+	for i, e := range nw.root.eps {
+		eps[i] = e
+	}
+	return eps, nil
+}
+
+// connected makes a network of n replicas.
+func connected(n int) *network {
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	nw := &network{
 		told: make([]atomic.Bool, n), done: make(chan struct{}),
+		rejoin:   rejoin{members: make([]member, n)},
 		spacious: n <= processors, spins: meeting.MaxSpins, every: patrolEvery,
 	}
 	nw.crowd.Init(crowd.Taken)
@@ -37,11 +48,7 @@ func New(n int) ([]transport.Endpoint, error) {
 	nw.mu.Lock()
 	nw.root = nw.open(n, nil)
 	nw.mu.Unlock()
-	eps := make([]transport.Endpoint, n)
-	for i, e := range nw.root.eps {
-		eps[i] = e
-	}
-	return eps, nil
+	return nw
 }
 
 // network is what all lanes between the same replicas share.
@@ -60,9 +67,13 @@ type network struct {
 
 	shared sync.Map // not the network's: see transport.Shared
 
-	mu    sync.Mutex // guards what follows, and who is a member of which lane
-	root  *lane
-	lanes []*lane // those on which somebody has not closed
+	generation int            // how many networks there were before
+	tune       func(*network) // a test's change of this network and of those after, or nil
+
+	mu     sync.Mutex // guards what follows, and who is a member of which lane
+	root   *lane
+	lanes  []*lane // those on which somebody has not closed
+	rejoin rejoin
 }
 
 // lane is one independent set of endpoints. What is not atomic is guarded by nw.mu.
@@ -204,6 +215,7 @@ func (e *endpoint) Close() error {
 	lanes := []*lane{e.lane}
 	if e.lane == nw.root {
 		lanes = slices.Clone(nw.lanes)
+		nw.depart(e.rank, &transport.ClosedError{Replica: e.rank})
 	}
 	for _, l := range lanes {
 		l.shut(e.rank)

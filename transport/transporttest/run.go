@@ -126,6 +126,7 @@ var groups = []test{
 	{"NoAlloc", (*suite).noAlloc},
 	{"Native", (*suite).native},
 	{"PeerMemory", (*suite).peerMemory},
+	{"Rejoin", (*suite).rejoin},
 }
 
 func (s *suite) run(t *testing.T, tests []test) {
