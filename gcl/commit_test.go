@@ -46,10 +46,11 @@ func TestCommit(t *testing.T) {
 					fails && step.Replica != c.Rank() || errors.Is(err, gcl.ErrAborted) {
 					return fmt.Errorf("%v fail: done=%v, error %w", fail, done, err)
 				}
-				want := fmt.Sprintf("gcl: commit: replica %d: the step is not done: the function of replica %d has failed", c.Rank(),
-					fail[0])
+				want := fmt.Sprintf("gcl: commit: replica %d: the step is not done: the function ", c.Rank())
 				if fails {
-					want = fmt.Sprintf("gcl: commit: replica %d: the step is not done: the function has failed: boom", c.Rank())
+					want += "has failed: boom"
+				} else {
+					want += fmt.Sprintf("of replica %d has failed", fail[0])
 				}
 				if err.Error() != want {
 					return fmt.Errorf("%w, want %q", err, want)
