@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl/internal/carry"
@@ -49,7 +50,7 @@ func New(endpoint transport.Endpoint, opts ...CommOption) (*Comm, error) {
 	}
 	c, err := newComm(endpoint, cfg)
 	if err == nil {
-		c.beSeen(cfg, false)
+		c.beSeen()
 	}
 	return c, err
 }
@@ -82,6 +83,7 @@ func newComm(endpoint transport.Endpoint, cfg *config) (_ *Comm, err error) {
 		}
 	}()
 	c.conn.override, c.conn.own, c.conn.prices = cfg.override, cfg.own, cfg.prices
+	c.conn.made, c.conn.newest = cfg, new(atomic.Pointer[Comm])
 	if cfg.machine {
 		c.conn.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}

@@ -37,6 +37,10 @@ type connection struct {
 	override       overrides       // of options, by the environment
 	own            []ownMethod     // of WithMethod
 
+	made   *config               // of the first connection: what the communicator was made with
+	newest *atomic.Pointer[Comm] // of the first connection: the last that Rejoin made of it; its successors share it
+	steps  steps                 // of the first connection: those of Commit
+
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*membership
 	counts map[uint64]*tally // membership.made by wire.GroupID: of the same group, whatever the ring
@@ -150,23 +154,30 @@ func (c *Comm) Close() error {
 	if c.started != nil {
 		return newError("Close inside a function given to Start")
 	}
-	c.conn.works.Wait()
-	c.conn.allocs.close()
-	c.conn.closeIPUs()
-	err := c.conn.settle()
-	c.conn.Flight.BeginClose()
-	if left := c.conn.Endpoint.Close(); err == nil {
-		err = left
-	}
-	if err == nil {
-		err = c.conn.unheard()
-	}
-	for _, l := range c.conn.all() { // Dups are closed with the first connection
-		l.Flight.Close()
-	}
-	c.conn.part()
-	if err != nil {
+	if err := c.conn.close(true); err != nil {
 		return c.otherFailure(context.Background(), "close", err)
 	}
 	return nil
+}
+
+// close is Close. Where replicas have all aborted the communicator, none is asked which calls it has made.
+func (l *connection) close(ask bool) (err error) {
+	l.works.Wait()
+	l.allocs.close()
+	l.closeIPUs()
+	if ask {
+		err = l.settle()
+	}
+	l.Flight.BeginClose()
+	if left := l.Endpoint.Close(); err == nil {
+		err = left
+	}
+	if err == nil && ask {
+		err = l.unheard()
+	}
+	for _, l := range l.all() { // Dups are closed with the first connection
+		l.Flight.Close()
+	}
+	l.part()
+	return err
 }

@@ -56,6 +56,8 @@
 //	NewOperator            an operator of the program's own, which every reduction takes
 //	WithMethod             a method of the program's own: docs/design/methods.md
 //	Execute                a collective of the program's own, by its schedule
+//	Rejoin                 goes on without the replicas that are gone
+//	Comm.Commit            makes a step that is done by all replicas or by none
 //
 // [Options] say how calls go. [ParseOptions] makes them of GCL's keys and values, and the environment variable
 // GCL_OPTIONS overrides what the program says (docs/design/options.md). Package values has collectives on Go values of

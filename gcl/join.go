@@ -108,7 +108,7 @@ func Join(ctx context.Context, cfg JoinConfig, opts ...CommOption) (*Comm, error
 		endpoint.Abort(err)
 		return nil, errors.Join(err, endpoint.Close())
 	}
-	c.beSeen(config, true)
+	c.beSeen()
 	return c, nil
 }
 
@@ -116,7 +116,7 @@ func Join(ctx context.Context, cfg JoinConfig, opts ...CommOption) (*Comm, error
 // leaves.
 //
 // The first error that the body of any replica returns aborts the communicator: collectives of the others fail with
-// ErrAborted, and their context is cancelled. RunProcess returns the error of this replica.
+// ErrAborted, and their context is cancelled, but with [WithElastic]. RunProcess returns the error of this replica.
 func RunProcess(ctx context.Context, cfg JoinConfig, body func(context.Context, *Comm) error,
 	opts ...CommOption) error {
 	if ctx == nil || body == nil {
@@ -130,13 +130,15 @@ func RunProcess(ctx context.Context, cfg JoinConfig, body func(context.Context, 
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer cancel(nil)
-	watch.Go(func() { // for an abort by another process
-		select {
-		case <-c.conn.Endpoint.Done():
-			cancel(c.conn.Endpoint.Err())
-		case <-ctx.Done():
-		}
-	})
+	if c.conn.made.elastic == nil {
+		watch.Go(func() { // for an abort by another process
+			select {
+			case <-c.conn.Endpoint.Done():
+				cancel(c.conn.Endpoint.Err())
+			case <-ctx.Done():
+			}
+		})
+	}
 	return runReplicas(ctx, []*Comm{c}, body)
 }
 

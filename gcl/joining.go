@@ -64,6 +64,7 @@ func (cfg JoinConfig) limited(ctx context.Context) (context.Context, context.Can
 func propose(size int, opts []CommOption) (*config, []byte, error) {
 	config, err := newConfig(size, opts)
 	if err == nil {
+		config.process = true
 		err = config.noEndpoints("a process of a job makes its own endpoint")
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package gcl
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ type config struct {
 	job, run  string            // Join: see watch.Process
 	stall     time.Duration     // see WithStallAfter
 	noQuit    bool              // see WithDumpOnQuit
+	process   bool              // Join: the process answers those that ask for its state
+	elastic   *Elastic          // nil: WithElastic was not given
 }
 
 // WithOptions sets the options that the replicas' first Comm has, but for what the environment overrides: see
@@ -93,16 +96,7 @@ func (c *config) noEndpoints(why string) error {
 // newConfig resolves options for n replicas. The topology may be missing: see place.
 func newConfig(n int, opts []CommOption) (*config, error) {
 	c := &config{stall: stallAfter}
-	for i, o := range opts {
-		if o == nil {
-			return nil, errorf("option %d is nil", i)
-		}
-		o(c)
-	}
-	if c.ownErr != nil {
-		return nil, c.ownErr
-	}
-	if err := c.options.check(); err != nil {
+	if err := c.take(opts); err != nil {
 		return nil, err
 	}
 	var err error
@@ -112,22 +106,53 @@ func newConfig(n int, opts []CommOption) (*config, error) {
 	if n < 1 {
 		return nil, errorf("%d replicas, want 1 or more", n)
 	}
+	if c.elastic != nil && c.elastic.Min > n {
+		return nil, errorf("WithElastic: Min is %d, want %d at most, which is the number of replicas", c.elastic.Min, n)
+	}
+	if err := c.fit(n); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// take takes options, and looks at what does not hang on the number of replicas.
+func (c *config) take(opts []CommOption) error {
+	for i, o := range opts {
+		if o == nil {
+			return errorf("option %d is nil", i)
+		}
+		o(c)
+	}
+	if c.ownErr != nil {
+		return c.ownErr
+	}
+	if err := c.options.check(); err != nil {
+		return err
+	}
+	if c.elastic != nil && c.elastic.Min < 1 {
+		return errorf("WithElastic: Min is %d, want 1 or more", c.elastic.Min)
+	}
+	return nil
+}
+
+// fit has topology and network be of n replicas, and prices the methods on them.
+func (c *config) fit(n int) error {
 	if have := c.topology.Replicas(); c.machine && have != n {
-		return nil, errorf("a topology of %d replicas for %d", have, n)
+		return errorf("a topology of %d replicas for %d", have, n)
 	}
 	switch {
 	case c.network != nil:
 		if err := c.network.Check(); err != nil {
-			return nil, errorf("WithNetwork: %w", err)
+			return errorf("WithNetwork: %w", err)
 		}
 		if have := c.network.Network.Replicas(); have != n {
-			return nil, errorf("WithNetwork: a network of %d replicas for %d", have, n)
+			return errorf("WithNetwork: a network of %d replicas for %d", have, n)
 		}
 		c.prices = cheapest.New(*c.network)
 	case c.machine:
 		c.prices = cheapest.New(cost.Model{Network: cost.Machine(c.topology)})
 	}
-	return c, nil
+	return nil
 }
 
 // place says where the replicas of a transport sit, and what connects them, if no option did.
@@ -177,7 +202,7 @@ func sharedPrices(e transport.Endpoint, p *cheapest.Prices) *cheapest.Prices {
 // their context is cancelled. Run returns that error, with the replica where it began; nil if every body returned nil.
 // A panic becomes a *PanicError and aborts the others in the same way, and so does runtime.Goexit. A body that returns
 // while others wait for it in a collective gives them a *PeerError. Functions given to Start are waited for, and the
-// Comms are closed.
+// Comms are closed. With [WithElastic] the others go on.
 //
 // Every process that calls Run has a job of its own. In one of several processes of a launcher the first Run of several
 // replicas logs that by package slog: [RunOrJoin] makes one job of them.
@@ -203,7 +228,7 @@ func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, op
 func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, *Comm) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	first := firstError{cancel: cancel}
+	first := firstError{cancel: cancel, replicas: len(comms), elastic: comms[0].conn.made.elastic}
 	away := newAway(ctx, comms)
 	defer away.stop()
 	var replicas sync.WaitGroup
@@ -213,15 +238,14 @@ func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, 
 			ctx := c.labelBody(ctx)
 			c.conn.flights.Body(c.Replica())
 			guard(c, func() error { return body(ctx, c) }, func(err error) {
-				first.note(c, err)
-				if err := c.Close(); err != nil {
-					first.note(c, err)
-				}
+				c := c.latest()
+				first.note(c, err, true)
+				first.note(c, c.Close(), err == nil)
 			})
 		})
 	}
 	replicas.Wait()
-	return first.err
+	return first.result()
 }
 
 // open makes the Comms of all replicas.
@@ -255,21 +279,24 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 			return nil, err
 		}
 	}
-	comms[0].beSeen(cfg, false)
+	comms[0].beSeen()
 	return comms, nil
 }
 
 // firstError keeps the error with which it began, and aborts the communicator on it.
 type firstError struct {
-	cancel context.CancelCauseFunc
+	cancel   context.CancelCauseFunc
+	replicas int      // of this process
+	elastic  *Elastic // of WithElastic, or nil
 
 	mu      sync.Mutex // guards what follows
 	err     error
 	aborted bool // err says that another replica failed, whose own error is better
+	failed  int  // replicas
 }
 
-// note takes the error of one replica.
-func (f *firstError) note(c *Comm, err error) {
+// note takes the error of one replica, and whether it is the replica's first.
+func (f *firstError) note(c *Comm, err error, first bool) {
 	if err == nil {
 		return
 	}
@@ -280,8 +307,34 @@ func (f *firstError) note(c *Comm, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	other := (*transport.AbortError)(nil)
-	if aborted := errors.As(err, &other); f.err == nil || f.aborted && !aborted {
+	switch aborted := errors.As(err, &other); {
+	case f.err == nil || f.aborted && !aborted:
 		f.err, f.aborted = err, aborted
+	case f.elastic != nil && !aborted:
+		f.err = errors.Join(f.err, err)
 	}
-	f.cancel(f.err)
+	if first {
+		f.failed++
+	}
+	if !f.enough() {
+		f.cancel(f.err)
+	} else if first {
+		slog.Warn("gcl: a replica has failed, and the others may go on without it", "replica", c.Replica(),
+			"left", f.replicas-f.failed, "min", f.elastic.Min, "error", err)
+	}
+}
+
+// enough reports whether as many replicas are left as WithElastic wants. The caller holds f.mu.
+func (f *firstError) enough() bool {
+	return f.failed == 0 || f.elastic != nil && f.replicas-f.failed >= f.elastic.Min
+}
+
+// result is what Run returns when all bodies have returned.
+func (f *firstError) result() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.enough() {
+		return nil
+	}
+	return f.err
 }

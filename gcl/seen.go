@@ -30,8 +30,8 @@ const (
 
 // beSeen says which job the communicator is, and has others see what becomes of it: a process of a job answers those
 // that ask for its state, and any writes a file when the communicator fails.
-func (c *Comm) beSeen(cfg *config, process bool) {
-	all := c.conn.flights
+func (c *Comm) beSeen() {
+	all, cfg := c.conn.flights, c.conn.made
 	run := cfg.run
 	if run == "" {
 		run = rand.Text()
@@ -44,7 +44,7 @@ func (c *Comm) beSeen(cfg *config, process bool) {
 	if dir := os.Getenv(varDumpDir); dir != "" {
 		c.writeWhenFailed(dir)
 	}
-	if status := os.Getenv(varStatus); process && status != "off" {
+	if status := os.Getenv(varStatus); cfg.process && status != "off" {
 		if status != "" {
 			slog.Warn("gcl: GCL_STATUS is neither off nor empty: gclrun status sees this process", "value", status)
 		}

@@ -193,14 +193,19 @@ var errGoexit = errors.New("runtime.Goexit was called, as t.FailNow does")
 // guard calls f and then done with its error, which is a *PanicError when f panicked and errGoexit when it called
 // runtime.Goexit. In that case guard does not return: the goroutine ends after its deferred calls.
 func guard(c *Comm, f func() error, done func(error)) {
-	var err error = &replicaError{replica: c.Replica(), err: errGoexit, at: c.place(0)}
+	var err error
+	returned := false
 	defer func() {
+		c := c.latest()
 		if v := recover(); v != nil {
 			err = &PanicError{Replica: c.Replica(), Value: v, Stack: debug.Stack(), at: c.place(0)}
+		} else if !returned {
+			err = &replicaError{replica: c.Replica(), err: errGoexit, at: c.place(0)}
 		}
 		done(err)
 	}()
 	err = f()
+	returned = true
 }
 
 // isCrash reports whether an error of guard is a panic or a Goexit.

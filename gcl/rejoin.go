@@ -1,0 +1,210 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+)
+
+// Elastic says with how many replicas a job goes on when some are gone: see WithElastic.
+type Elastic struct {
+	Min int // replicas, 1 or more
+}
+
+// WithElastic has a job go on when replicas fail, as long as Min are left. Those that are left call Rejoin, which is an
+// error where they are fewer.
+//
+// A body of Run that returns an error, panics or calls runtime.Goexit has failed, and is logged by package slog. It
+// aborts the communicator, so that the others hear why, and closes it, so that they can go on without it. Their context
+// is not cancelled as long as Min bodies have not failed. Run returns nil if Min bodies or more have returned nil, and
+// else the errors of all that failed by themselves. Errors have the numbers that replicas have after the last Rejoin.
+//
+// RunProcess does the same for its one body, whose error it returns, and does not cancel the body's context when
+// another replica fails.
+func WithElastic(e Elastic) CommOption { return func(c *config) { c.elastic = &e } }
+
+// Change says how the Comm that Rejoin returns differs from the one before. It is the same on all replicas, but for
+// Left.
+type Change struct {
+	Generation int         // 1 is that of the first Rejoin
+	Replicas   []int       // by replica, ascending: its number in the Comm before
+	Left       []Departure // by number in the Comm before, ascending
+	Committed  uint64      // the steps that are done: see Comm.Commit
+	Givers     []int       // replicas, ascending, whose own Commit has told that all those steps are done
+}
+
+// Departure is a replica that is not in the Comm of Rejoin.
+type Departure struct {
+	Replica int       // its number in the Comm before
+	When    time.Time // this replica has learnt of it
+	Why     error     // a *PeerError, as this replica has learnt it
+}
+
+// Rejoin goes on without the replicas that are gone. It aborts c on all replicas, if it is not aborted yet, agrees with
+// those that are still there on who these are, and returns a new Comm of them, in their order. So the bits of a
+// reduction are those of a new job of as many replicas. A replica is gone when it has closed its Comm, has ended, or
+// has been silent for too long.
+//
+// Each replica that is left has to call it, on a Comm of all replicas on their first connection: a Group of fewer, a
+// Dup, and a Comm within Start or Commit are errors at once. It waits for those that have not called it, until they do
+// or are gone, or ctx is done. The context of a body of Run is done after the first failure, but with WithElastic.
+//
+// The new Comm has the name and the options of c, and what c was made with: the methods of WithMethod, WithStallAfter
+// and so on. opts go before that, and are the same on all replicas. A topology or network of another number of replicas
+// no longer counts: without one replicas sit as if none had been given. To give one a program must know how many
+// replicas are left; another number is an error, as for New. Options that do not fit those that are left, as
+// Implementation Hybrid where link domains hold different numbers, are an *OptionError.
+//
+// c is closed, with all Comms, Dups and Batches made of it, and functions given to Start are waited for: make them
+// anew. Memory of Alloc may still be used. The caller closes the new Comm, but in a body of Run, which closes it.
+//
+// These errors leave c as it was: one about the arguments, one of a Commit in progress, and an errors.ErrUnsupported of
+// a transport that cannot do it, as MPI. After any other c is closed, and this replica is gone for the others:
+// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, an ErrClosed, and the
+// cause of ctx.
+func Rejoin(ctx context.Context, c *Comm, opts ...CommOption) (*Comm, Change, error) {
+	if err := c.checkWhole(ctx, "Rejoin"); err != nil {
+		return nil, Change{}, err
+	}
+	endpoint, ok := c.conn.Endpoint.(transport.Rejoiner)
+	if !ok {
+		return nil, Change{}, errorf("Rejoin: the transport %q cannot go on without replicas that are gone: %w",
+			c.group.link.Transport, errors.ErrUnsupported)
+	}
+	cfg, err := c.conn.made.again(c.options, opts)
+	if err != nil {
+		return nil, Change{}, err
+	}
+	if err := c.conn.steps.begin(rejoined, "Rejoin"); err != nil {
+		return nil, Change{}, err
+	}
+	next, change, err := c.rejoin(ctx, endpoint, cfg)
+	_ = c.conn.close(false) // what came of its calls they have said
+	if err != nil {
+		return nil, Change{}, c.otherFailure(ctx, "rejoin", err)
+	}
+	return next, change, nil
+}
+
+// checkWhole returns an error for a Comm that is not one of all replicas on their first connection.
+func (c *Comm) checkWhole(ctx context.Context, what string) error {
+	switch {
+	case c.check() != nil || ctx == nil:
+		return errorf("%s needs a Comm and a context", what)
+	case c.started != nil || c.inTurnOf(ctx) != c:
+		return errorf("%s inside a function given to Start", what)
+	case c.conn.first != nil:
+		return errorf("%s of a Dup: want a Comm of the first connection", what)
+	case c.Size() != c.Replicas():
+		return errorf("%s of a group of %d of %d replicas: want a Comm of all", what, c.Size(), c.Replicas())
+	}
+	return nil
+}
+
+// again is with what a communicator is made anew that has these options. Where its replicas sit, and what connects
+// them, is only what opts say.
+func (c *config) again(o Options, opts []CommOption) (*config, error) {
+	next := *c
+	next.options, next.own, next.flights = o, nil, nil
+	next.topology, next.machine, next.network, next.prices = topology.Topology{}, false, nil, nil
+	next.endpoints = nil
+	if err := next.take(opts); err != nil {
+		return nil, err
+	}
+	if err := next.noEndpoints("Rejoin makes its own endpoint"); err != nil {
+		return nil, err
+	}
+	for _, own := range c.own {
+		if own.isNew(next.own) {
+			next.own = append(next.own, own)
+		}
+	}
+	return &next, nil
+}
+
+// rejoin agrees with the others and makes the new Comm.
+func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *config) (*Comm, Change, error) {
+	agreed, err := endpoint.Rejoin(ctx, c.conn.steps.made)
+	if err != nil {
+		return nil, Change{}, err
+	}
+	change := changeOf(agreed, endpoint.Err())
+	next, err := c.successor(agreed.Endpoint, cfg, &change)
+	if err != nil {
+		agreed.Endpoint.Abort(err)
+		return nil, Change{}, errors.Join(err, agreed.Endpoint.Close())
+	}
+	return next, change, nil
+}
+
+// changeOf is a Change by what a transport says of it, and by why the endpoint before has failed.
+func changeOf(agreed *transport.Rejoined, failure error) Change {
+	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas, Committed: slices.Max(agreed.Notes)}
+	for r, steps := range agreed.Notes {
+		if steps == change.Committed {
+			change.Givers = append(change.Givers, r)
+		}
+	}
+	abort := (*transport.AbortError)(nil)
+	errors.As(failure, &abort)
+	for _, g := range agreed.Gone {
+		why := g.Why
+		if abort != nil && abort.Replica == g.Replica { // it has said why itself
+			why = abort
+		}
+		change.Left = append(change.Left, Departure{g.Replica, g.When, &PeerError{Replica: g.Replica, Err: why}})
+	}
+	return change
+}
+
+// successor makes the Comm of the next generation.
+func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Change) (*Comm, error) {
+	n, before := endpoint.Size(), c.conn.made
+	if cfg.elastic != nil && n < cfg.elastic.Min {
+		return nil, errorf("%d of %d replicas are left, want %d or more by WithElastic", n, c.Replicas(),
+			cfg.elastic.Min)
+	}
+	if n == c.Replicas() && !cfg.machine && cfg.network == nil {
+		cfg.topology, cfg.machine, cfg.network = before.topology, before.machine, before.network
+	}
+	if err := cfg.fit(n); err != nil {
+		return nil, err
+	}
+	if err := cfg.place(endpoint); err != nil {
+		return nil, err
+	}
+	if cfg.run != "" { // those that are left are a job of their own for who asks
+		first, _, _ := strings.Cut(cfg.run, "+")
+		cfg.run = fmt.Sprintf("%s+%d", first, change.Generation)
+	}
+	next, err := newComm(endpoint, cfg)
+	if err != nil {
+		return nil, err
+	}
+	next = next.Named(c.Name())
+	next.conn.steps.made = change.Committed
+	if body := c.conn.body; body != nil {
+		next.conn.body = pprof.WithLabels(body, pprof.Labels(labelReplica, strconv.Itoa(next.Replica())))
+		next.conn.flights.Body(next.Replica())
+	}
+	next.conn.newest = c.conn.newest
+	next.conn.newest.Store(next)
+	next.beSeen()
+	return next, nil
+}
+
+// latest is the last Comm that Rejoin has made of c, or else c.
+func (c *Comm) latest() *Comm {
+	if next := c.conn.root().newest.Load(); next != nil {
+		return next
+	}
+	return c
+}
