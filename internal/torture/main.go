@@ -60,7 +60,7 @@ func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	does.WriteString("Runs jobs of processes in which something happens, and looks at how they end: \"go doc " +
 		"gogcl.dev/internal/torture\".\n")
 	for _, m := range modes {
-		fmt.Fprintf(&does, "\n  torture %-6s  %s", m.name, m.does)
+		fmt.Fprintf(&does, "\n  torture %-7s  %s", m.name, m.does)
 	}
 	err := command.Parse(flags, args, stdout, does.String()+"\n\nEach of these lists its own flags: torture blame -h.")
 	if errors.Is(err, flag.ErrHelp) {

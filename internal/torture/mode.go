@@ -20,6 +20,7 @@ var modes = []mode{
 	{"blame", "ends one replica of a job again and again, and looks at whom the launcher blames", blame},
 	{"detect", "does harm to a data connection, and prints how long it takes to be found", detect},
 	{"stand", "runs one job on a busy machine with replicas that pause: none is to count as lost", stand},
+	{"survive", "ends replicas of a job whose others go on without them, and looks at what they have done", survive},
 	{"soak", "runs a job for long, and looks at what grows in its replicas", soak},
 }
 

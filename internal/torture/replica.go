@@ -24,7 +24,8 @@ type order struct {
 	Where     string // of JoinConfig.Rendezvous
 	Corrupt   int    // a step of which the replica spoils the result, or -1
 
-	Stand *standOrder `json:",omitempty"` // of mode stand, in place of a plan
+	Stand   *standOrder   `json:",omitempty"` // of mode stand, in place of a plan
+	Survive *surviveOrder `json:",omitempty"` // of mode survive, in place of a plan
 }
 
 const orderVariable = "GCLTORTURE_ORDER"
@@ -44,6 +45,8 @@ type report struct {
 	Peer      int  // whom a *gcl.PeerError names, or -1
 
 	Left []string // goroutines, descriptors and the like
+
+	Survived *survived `json:",omitempty"` // of mode survive
 }
 
 // The lines that a replica writes, beside its report in JSON.
@@ -52,6 +55,7 @@ const (
 	stopLine = "stop " // it is about to stop itself
 	outLine  = "out "  // its program has ended, and it waits for the end of its standard input
 	endLine  = "end "  // and the report
+	goodLine = "good " // and when it has done the first step after others were gone, in nanoseconds of the clock
 )
 
 // causeOf is the text of every error that a victim makes.
@@ -75,6 +79,9 @@ func replica(text string) int {
 	}
 	if o.Stand != nil {
 		return say(standReplica(o))
+	}
+	if o.Survive != nil {
+		return say(surviveReplica(o))
 	}
 	p := newPlan(o.Seed, o.Processes, o.Network)
 	cfg := gcl.JoinConfig{Rank: o.Rank, Size: p.n, Job: fmt.Sprint("torture ", o.Seed), Rendezvous: o.Where,

@@ -30,6 +30,7 @@ type process struct {
 
 	mu    sync.Mutex // guards what follows
 	begun int        // the last step that it has begun, or -1
+	goods []int64    // of its goodLines
 }
 
 // tail keeps the first bytes that are written to it, and is for one writer.
@@ -83,6 +84,12 @@ func (p *process) follow(out io.Reader) error {
 			if k, err := strconv.Atoi(strings.TrimSpace(line[len(atLine):])); err == nil {
 				p.mu.Lock()
 				p.begun = k
+				p.mu.Unlock()
+			}
+		case strings.HasPrefix(line, goodLine):
+			if at, err := strconv.ParseInt(strings.TrimSpace(line[len(goodLine):]), 10, 64); err == nil {
+				p.mu.Lock()
+				p.goods = append(p.goods, at)
 				p.mu.Unlock()
 			}
 		case strings.HasPrefix(line, endLine):

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
+	"gogcl.dev/transport"
+)
+
+// surviving is what mode survive does: jobs that go on without replicas that are killed, or stopped for too long.
+type surviving struct {
+	runs, jobs int
+	seed       uint64
+	network    string
+	single     bool // one replica of each job is killed, and none is stopped
+	processes  int  // 0: the seed decides
+
+	mu       sync.Mutex // guards what follows
+	done     int
+	wrong    int
+	first    string          // of those that were wrong
+	recovery []time.Duration // from the end of the only one that is killed to the first step of all others
+}
+
+// surviveOrder is what a process of mode survive is told.
+type surviveOrder struct {
+	Size      int
+	Transport string
+	Silence   time.Duration
+	Steps     int
+}
+
+// survived is what a replica has done.
+type survived struct {
+	Steps      int
+	State      uint64 // of these steps
+	Members    []int  // ranks at the beginning of those that are left
+	LeftBehind bool   // its error is transport.ErrLeftBehind
+}
+
+// surviveSteps is how many steps a job has. In the first half of them replicas are ended.
+const surviveSteps = 2000
+
+// survivePatience is the time for a job, on a busy machine too.
+const survivePatience = time.Minute
+
+// surviveSilence is JoinConfig.Silence where a replica is stopped.
+const surviveSilence = time.Second
+
+func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var s surviving
+	flags := flag.NewFlagSet("torture survive", flag.ContinueOnError)
+	flags.IntVar(&s.runs, "runs", 100, "number of `jobs`")
+	flags.IntVar(&s.jobs, "j", 1, "number of `jobs` at a time")
+	flags.Uint64Var(&s.seed, "seed", 1, "`seed` of the first job: it decides who is ended, how and when")
+	flags.StringVar(&s.network, "transport", "", "tcp, unix or shm; default: the seed decides")
+	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 7")
+	flags.BoolVar(&s.single, "single", false, "kill one replica of each job, to see how long the others take to go on")
+	err := command.Parse(flags, args, stdout, "Runs jobs whose replicas commit steps. Some are killed, or one is stopped "+
+		"for too long. The others are to go on, with the steps that were done.")
+	if errors.Is(err, flag.ErrHelp) {
+		return command.OK
+	}
+	switch {
+	case err != nil:
+	case s.runs < 1:
+		err = fmt.Errorf("-runs %d, want 1 or more", s.runs)
+	case s.jobs < 1 || s.jobs > 64:
+		err = fmt.Errorf("-j %d, want 1 to 64", s.jobs)
+	case s.processes < 0 || s.processes == 1 || s.processes > 64:
+		err = fmt.Errorf("-n %d, want 2 to 64, or 0", s.processes)
+	case !slices.Contains(networks, s.network):
+		err = fmt.Errorf("-transport %s, want tcp, unix or shm", s.network)
+	}
+	if err != nil {
+		return command.Mistake("torture", err, stderr)
+	}
+	if unsupported != "" {
+		fmt.Fprintln(stderr, unsupported)
+		return command.Failed
+	}
+	began := time.Now()
+	failed := each(ctx, s.runs, s.jobs, func(k int) error { return s.one(ctx, s.seed+uint64(k)) })
+	s.print(stdout, time.Since(began))
+	switch {
+	case ctx.Err() != nil:
+		return command.Ended(ctx, "torture", ctx.Err(), stderr)
+	case failed != nil:
+		fmt.Fprintf(stderr, "torture: %v\n", failed)
+		return command.Failed
+	case s.wrong > 0:
+		fmt.Fprintf(stderr, "torture: the first that was wrong: %s\n", s.first)
+		return command.Failed
+	}
+	return command.OK
+}
+
+// print prints how the jobs have gone.
+func (s *surviving) print(stdout io.Writer, took time.Duration) {
+	fmt.Fprintf(stdout, "%d jobs went on, %d wrong, in %v\n", s.done-s.wrong, s.wrong, took.Round(time.Millisecond))
+	if n := len(s.recovery); n > 0 {
+		slices.Sort(s.recovery)
+		fmt.Fprintf(stdout, "from the end of a replica to the first step of all others: median %v, 99th percentile %v, of %d\n",
+			s.recovery[n/2].Round(10*time.Microsecond), s.recovery[n*99/100].Round(10*time.Microsecond), n)
+	}
+}
+
+// ends is how the replicas of a job are ended: each at a step, and a while after.
+type ends struct {
+	stop    bool // the one victim is stopped, until the others have ended
+	victims []int
+	at      []int
+	after   []time.Duration
+}
+
+// plan decides by a seed.
+func (s *surviving) plan(seed uint64) (o surviveOrder, e ends) {
+	r := rand.New(rand.NewPCG(seed, 34))
+	o.Size, o.Steps = 2+r.IntN(6), surviveSteps
+	if s.processes > 0 {
+		o.Size = s.processes
+	}
+	o.Transport = networks[1+r.IntN(len(networks)-1)]
+	if s.network != "" {
+		o.Transport = s.network
+	}
+	many := 1
+	switch k := r.IntN(10); {
+	case s.single:
+	case k < 2 && o.Size > 2:
+		e.stop, o.Silence = true, surviveSilence
+	case k < 6:
+		many = 1 + r.IntN(o.Size-1)
+	}
+	e.victims = r.Perm(o.Size)[:many]
+	at := r.IntN(surviveSteps / 2)
+	for range e.victims {
+		e.at = append(e.at, at)
+		e.after = append(e.after, time.Duration(r.Int64N(int64(20*time.Millisecond))))
+		if r.IntN(2) == 0 { // the next one not at the same time
+			at = r.IntN(surviveSteps / 2)
+		}
+	}
+	return o, e
+}
+
+// one carries out the job of a seed.
+func (s *surviving) one(ctx context.Context, seed uint64) error {
+	o, e := s.plan(seed)
+	dir, err := os.MkdirTemp("", "torture-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	running, stop := context.WithCancel(ctx)
+	var all []*process
+	defer func() {
+		stop()
+		for _, p := range all {
+			<-p.ended
+		}
+	}()
+	where := fmt.Sprintf("unix:@torture-survive-%d-%d", os.Getpid(), seed)
+	for rank := range o.Size {
+		p, err := start(running, order{Seed: seed, Rank: rank, Where: where, Survive: &o}, dir)
+		if err != nil {
+			return err
+		}
+		all = append(all, p)
+	}
+	killed := make([]time.Time, len(e.victims))
+	var enders sync.WaitGroup
+	for i, v := range e.victims {
+		enders.Go(func() {
+			p := all[v]
+			for p.reached() < e.at[i] {
+				select {
+				case <-p.ended:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+			time.Sleep(e.after[i])
+			if killed[i] = time.Now(); e.stop {
+				_ = signalTo(p.cmd.Process.Pid, stopSignal) // it may have ended
+			} else {
+				_ = p.cmd.Process.Kill()
+			}
+		})
+	}
+	wrong := s.wait(all, e)
+	enders.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if wrong == "" {
+		wrong = judgeSurvivors(all, e)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done++
+	if wrong != "" {
+		if s.wrong++; s.first == "" || s.wrong == 1 {
+			s.first = fmt.Sprintf("seed %d, %d processes by %s, of which %v end: %s\nto repeat it: go run ./internal/torture "+
+				"survive -runs 1 -seed %[1]d", seed, o.Size, o.Transport, e.victims, wrong)
+		}
+		return nil
+	}
+	if len(e.victims) == 1 && !e.stop {
+		var last int64
+		for r, p := range all {
+			if r != e.victims[0] && len(p.goods) > 0 {
+				last = max(last, p.goods[0])
+			}
+		}
+		s.recovery = append(s.recovery, time.Unix(0, last).Sub(killed[0]))
+	}
+	return nil
+}
+
+// wait waits for the replicas of a job, those that are stopped last. It says who hangs.
+func (s *surviving) wait(all []*process, e ends) string {
+	late := time.NewTimer(survivePatience)
+	defer late.Stop()
+	for _, stopped := range []bool{false, true} {
+		for r, p := range all {
+			if is := e.stop && r == e.victims[0]; is != stopped {
+				continue
+			}
+			if stopped {
+				proceed(p.cmd.Process)
+			}
+			select {
+			case <-p.ended:
+			case <-late.C:
+				askStacks(p.cmd.Process)
+				<-p.ended
+				return fmt.Sprintf("replica %d hangs:\n%s", r, p.stderr.text)
+			}
+		}
+	}
+	return ""
+}
+
+// judgeSurvivors says what is wrong with the end of a job.
+func judgeSurvivors(all []*process, e ends) string {
+	var left []int
+	for r := range all {
+		if !slices.Contains(e.victims, r) {
+			left = append(left, r)
+		}
+	}
+	var first *survived
+	for r, p := range all {
+		victim := slices.Contains(e.victims, r)
+		switch {
+		case victim && !e.stop:
+			if p.report != nil && p.report.Error != "" { // it has been killed after its end, or not at all
+				return fmt.Sprintf("replica %d, which was to be killed: %s", r, p.report.Error)
+			}
+			continue
+		case p.report == nil || p.report.Survived == nil:
+			return fmt.Sprintf("replica %d: %s, no report\n%s", r, p.state, p.stderr.text)
+		case victim:
+			if !p.report.Survived.LeftBehind {
+				return fmt.Sprintf("replica %d, which was stopped: %q, want that it is left behind", r, p.report.Error)
+			}
+			continue
+		case p.report.Error != "":
+			return fmt.Sprintf("replica %d: %s", r, p.report.Error)
+		}
+		switch got := p.report.Survived; {
+		case !slices.Equal(got.Members, left):
+			return fmt.Sprintf("replica %d has gone on with %v, want %v", r, got.Members, left)
+		case first == nil:
+			first = got
+		case first.Steps != got.Steps || first.State != got.State:
+			return fmt.Sprintf("replica %d has done %d steps to %#x, and replica %d %d to %#x", left[0], first.Steps,
+				first.State, r, got.Steps, got.State)
+		}
+	}
+	return ""
+}
+
+// surviveReplica is a process of mode survive.
+func surviveReplica(o order) report {
+	s := o.Survive
+	cfg := gcl.JoinConfig{Rank: o.Rank, Size: s.Size, Job: fmt.Sprint("survive ", o.Seed), Rendezvous: o.Where,
+		Transport: s.Transport, Secret: []byte("torture survives this"), Timeout: survivePatience, Silence: s.Silence}
+	var got survived
+	for r := range s.Size {
+		got.Members = append(got.Members, r)
+	}
+	err := gcl.RunProcess(context.Background(), cfg, func(ctx context.Context, c *gcl.Comm) error {
+		return got.work(ctx, c, s.Steps, o.Rank)
+	}, gcl.WithElastic(gcl.Elastic{Min: 1}))
+	r := newReport(o.Rank, err, nil, nil)
+	got.LeftBehind = errors.Is(err, transport.ErrLeftBehind)
+	r.Survived = &got
+	return r
+}
+
+// work commits steps, and goes on without those that are gone.
+func (g *survived) work(ctx context.Context, c *gcl.Comm, steps, me int) error {
+	sums := make([]uint64, 1000)
+	alone := false
+	for g.Steps < steps {
+		if g.Steps%10 == 0 {
+			fmt.Println(atLine, g.Steps)
+		}
+		next, made := g.State, false
+		done, err := c.Commit(ctx, func() (err error) {
+			next, err = g.step(ctx, c, sums, me)
+			made = err == nil
+			return err
+		})
+		if done {
+			g.Steps, g.State = g.Steps+1, next
+			if alone {
+				fmt.Println(goodLine, time.Now().UnixNano())
+				alone = false
+			}
+			continue
+		}
+		if wrong := (*wrongError)(nil); errors.As(err, &wrong) {
+			return err
+		}
+		rejoined, change, failed := gcl.Rejoin(ctx, c)
+		if failed != nil {
+			return fmt.Errorf("after %q: %w", err, failed)
+		}
+		switch change.Committed {
+		case uint64(g.Steps):
+		case uint64(g.Steps) + 1:
+			if !made {
+				return &wrongError{fmt.Errorf("step %d counts as done, and this replica has failed in it", g.Steps)}
+			}
+			g.Steps, g.State = g.Steps+1, next
+		default:
+			return &wrongError{fmt.Errorf("%d steps count as done, and this replica has done %d", change.Committed, g.Steps)}
+		}
+		members := make([]int, 0, len(g.Members))
+		for _, before := range change.Replicas {
+			members = append(members, g.Members[before])
+		}
+		c, g.Members, alone = rejoined, members, true
+	}
+	return nil
+}
+
+// step returns the state after the next step: a hash over what all members give to it.
+func (g *survived) step(ctx context.Context, c *gcl.Comm, sums []uint64, me int) (uint64, error) {
+	value := func(member, i int) uint64 {
+		return uint64(member+1) * uint64(g.Steps+3) * uint64(i+7) * 0x9e3779b97f4a7c15
+	}
+	for i := range sums {
+		sums[i] = value(me, i)
+	}
+	if err := gcl.AllReduceInPlace(ctx, c, sums, gcl.Add); err != nil {
+		return 0, err
+	}
+	state := g.State
+	for i, sum := range sums {
+		var want uint64
+		for _, member := range g.Members {
+			want += value(member, i)
+		}
+		if sum != want {
+			return 0, &wrongError{fmt.Errorf("step %d, element %d: %#x, want %#x of %v", g.Steps, i, sum, want, g.Members)}
+		}
+		state = state*31 + sum
+	}
+	return state, nil
+}
