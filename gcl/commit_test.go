@@ -42,8 +42,12 @@ func TestCommit(t *testing.T) {
 					continue
 				}
 				step := (*gcl.StepError)(nil)
-				if done || !errors.As(err, &step) || errors.Is(err, boom) != fails || !fails && step.Replica != fail[0] ||
-					fails && step.Replica != c.Rank() || errors.Is(err, gcl.ErrAborted) {
+				failed := c.Rank()
+				if !fails {
+					failed = fail[0]
+				}
+				if done || !errors.As(err, &step) || step.Replica != failed || errors.Is(err, boom) != fails ||
+					errors.Is(err, gcl.ErrAborted) {
 					return fmt.Errorf("%v fail: done=%v, error %w", fail, done, err)
 				}
 				want := fmt.Sprintf("gcl: commit: replica %d: the step is not done: the function ", c.Rank())
@@ -68,8 +72,8 @@ func TestCommit(t *testing.T) {
 func TestCommitOptions(t *testing.T) {
 	var w went
 	replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
-		c = withOptions(c, gcl.Options{Method: own(t, "star"), Implementation: gcl.Syncless, Strict: true, CheckEqual: 1,
-			CheckFinite: true, Trace: w.trace()})
+		c = withOptions(c, gcl.Options{Method: own(t, "star"), Implementation: gcl.Syncless, Strict: true,
+			CheckEqual: 1, CheckFinite: true, Trace: w.trace()})
 		for _, c := range []*gcl.Comm{c, withOptions(c, gcl.Options{}), c} {
 			if done, err := c.Commit(ctx, func() error { return nil }); !done || err != nil {
 				return fmt.Errorf("done=%v, error %w", done, err)
@@ -189,7 +193,8 @@ func TestCommitSplit(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if change.Committed != 2 || !slices.Equal(change.Givers, []int{0}) || !slices.Equal(change.Replicas, []int{1, 2}) {
+		if change.Committed != 2 || !slices.Equal(change.Givers, []int{0}) ||
+			!slices.Equal(change.Replicas, []int{1, 2}) {
 			return fmt.Errorf("%+v, want 2 steps, known by rank 0", change)
 		}
 		if done, err := c.Commit(ctx, func() error { return nil }); !done || err != nil {

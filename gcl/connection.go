@@ -154,7 +154,7 @@ func (c *Comm) Close() error {
 	if c.started != nil {
 		return newError("Close inside a function given to Start")
 	}
-	if err := c.conn.close(true); err != nil {
+	if err := c.conn.close(c.conn.steps.state.Load() != rejoined); err != nil {
 		return c.otherFailure(context.Background(), "close", err)
 	}
 	return nil

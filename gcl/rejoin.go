@@ -157,8 +157,8 @@ func changeOf(agreed *transport.Rejoined, failure error) Change {
 	errors.As(failure, &abort)
 	for _, g := range agreed.Gone {
 		why := g.Why
-		if abort != nil && abort.Replica == g.Replica { // it has said why itself
-			why = abort
+		if _, closed := why.(*transport.ClosedError); closed && abort != nil && abort.Replica == g.Replica {
+			why = abort // it has said why before it left
 		}
 		change.Left = append(change.Left, Departure{g.Replica, g.When, &PeerError{Replica: g.Replica, Err: why}})
 	}
@@ -191,8 +191,10 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 	}
 	next = next.Named(c.Name())
 	next.conn.steps.made = change.Committed
-	if body := c.conn.body; body != nil {
-		next.conn.body = pprof.WithLabels(body, pprof.Labels(labelReplica, strconv.Itoa(next.Replica())))
+	if next.conn.body = c.conn.body; next.conn.body != nil {
+		if next.Replica() != c.Replica() {
+			next.conn.body = pprof.WithLabels(c.conn.body, pprof.Labels(labelReplica, strconv.Itoa(next.Replica())))
+		}
 		next.conn.flights.Body(next.Replica())
 	}
 	next.conn.newest = c.conn.newest

@@ -92,7 +92,8 @@ func TestRejoin(t *testing.T) {
 				if len(dead) == 0 && event > 0 {
 					break
 				}
-				t.Run(fmt.Sprintf("%v-%v/dead=%v/event=%d", o.Method, o.Implementation, dead, event), func(t *testing.T) {
+				name := fmt.Sprintf("%v-%v/dead=%v/event=%d", o.Method, o.Implementation, dead, event)
+				t.Run(name, func(t *testing.T) {
 					elastic(t, n, func(ctx context.Context, c *gcl.Comm) error {
 						o := o
 						dies := slices.Index(dead, c.Replica())
@@ -148,6 +149,9 @@ func loseAndGoOn(ctx context.Context, c *gcl.Comm, dies bool, left []int, want [
 	}
 	if _, _, err := gcl.Rejoin(ctx, c); !errors.Is(err, gcl.ErrClosed) {
 		return fmt.Errorf("a second Rejoin: %w, want ErrClosed", err)
+	}
+	if err := c.Close(); err != nil {
+		return fmt.Errorf("closed twice: %w", err)
 	}
 	for range 3 {
 		sum, err := gcl.AllReduce(ctx, next, own, gcl.Add)
@@ -251,7 +255,8 @@ func TestRejoinRefuses(t *testing.T) {
 			refused("a Dup", rejoin(ctx, dup), "Rejoin of a Dup"),
 			refused("a group", rejoin(ctx, half), "Rejoin of a group of 2 of 4 replicas"),
 			refused("a nil option", rejoin(ctx, c, nil), "option 0 is nil"),
-			refused("endpoints", rejoin(ctx, c, gcl.WithEndpoints(must(inproc.New(4)))), "WithEndpoints is an option of Run"),
+			refused("endpoints", rejoin(ctx, c, gcl.WithEndpoints(must(inproc.New(4)))),
+				"WithEndpoints is an option of Run"),
 			refused("Min", rejoin(ctx, c, gcl.WithElastic(gcl.Elastic{})), "Min is 0, want 1 or more"),
 			refused("options", rejoin(ctx, c, gcl.WithOptions(gcl.Options{MaxBytesPerTile: -1})), "MaxBytesPerTile"),
 			refused("a method", rejoin(ctx, c, gcl.WithMethod("direct", star)), "taken"),

@@ -304,6 +304,14 @@ func (f *firstError) note(c *Comm, err error, first bool) {
 		err = &replicaError{replica: c.Replica(), err: err, at: c.place(0)}
 	}
 	c.Abort(err)
+	if left := f.keep(err, first); left > 0 && first {
+		slog.Warn("gcl: a replica has failed, and the others may go on without it", "replica", c.Replica(), "left", left,
+			"error", err)
+	}
+}
+
+// keep keeps an error. It returns how many replicas are left, or 0 if they are too few, whose context it cancels.
+func (f *firstError) keep(err error, first bool) (left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	other := (*transport.AbortError)(nil)
@@ -316,12 +324,11 @@ func (f *firstError) note(c *Comm, err error, first bool) {
 	if first {
 		f.failed++
 	}
-	if !f.enough() {
-		f.cancel(f.err)
-	} else if first {
-		slog.Warn("gcl: a replica has failed, and the others may go on without it", "replica", c.Replica(),
-			"left", f.replicas-f.failed, "min", f.elastic.Min, "error", err)
+	if f.enough() {
+		return f.replicas - f.failed
 	}
+	f.cancel(f.err)
+	return 0
 }
 
 // enough reports whether as many replicas are left as WithElastic wants. The caller holds f.mu.
