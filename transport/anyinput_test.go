@@ -18,7 +18,8 @@ func TestAnyInput(t *testing.T) {
 			transport.Checker{}, transport.ClosedError{},
 			transport.DeadlockError{}, transport.Gone{}, transport.Kind(0), transport.LateError{}, transport.Link{},
 			transport.LinkClass(0), transport.LostError{}, transport.Memory{},
-			transport.MinorityError{}, transport.MismatchError{}, transport.NativeCollective{}, transport.NativeOperator(0),
+			transport.MinorityError{}, transport.MismatchError{}, transport.NativeCollective{},
+			transport.NativeOperator(0),
 			transport.Rejoined{}, transport.RoundError{}, transport.Transfer{}, transport.UnmatchedError{}},
 	})
 }

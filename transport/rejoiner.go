@@ -17,8 +17,8 @@ type Rejoiner interface {
 	//
 	// All that agree get a new endpoint, the next generation, on which nothing of the last one counts: numbers of calls
 	// and Dups begin anew. They keep their order. The endpoint before is to be closed, before or after the first
-	// Exchange on the new one. What is agreed is the same on all of them. A replica that dies while they agree is either
-	// left out or is lost to the new endpoint, as in any call.
+	// Exchange on the new one. What is agreed is the same on all of them. A replica that dies while they agree is
+	// either left out or is lost to the new endpoint, as in any call.
 	//
 	// note is a number of the caller's, which the others are told: see Rejoined.Notes.
 	//

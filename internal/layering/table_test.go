@@ -103,6 +103,7 @@ func table() []row {
 			imports: []string{"transport", "transport/internal/calls", "methods/cost", "methods/schedule",
 				"internal/ticks"},
 		},
+		{pkg: "transport/internal/agree"},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
 		{pkg: "transport/internal/crowd", modules: []string{xsys}},
 		{pkg: "transport/internal/meeting", imports: []string{"transport"}},
@@ -126,8 +127,8 @@ func table() []row {
 		},
 		{
 			pkg: "transport/tcp",
-			imports: []string{"transport", "transport/internal/crowd", "transport/internal/handshake",
-				"transport/internal/hosts", "transport/internal/meeting", "transport/internal/rendezvous",
+			imports: []string{"transport", "transport/internal/agree", "transport/internal/crowd",
+				"transport/internal/handshake", "transport/internal/hosts", "transport/internal/meeting", "transport/internal/rendezvous",
 				"transport/internal/segment", "transport/internal/stream", "transport/internal/user", "internal/netstack",
 				"internal/machine"},
 			modules: []string{xsync, xsys},

@@ -347,7 +347,8 @@ func (g *survived) work(ctx context.Context, c *gcl.Comm, steps, me int) error {
 			}
 			g.Steps, g.State = g.Steps+1, next
 		default:
-			return &wrongError{fmt.Errorf("%d steps count as done, and this replica has done %d", change.Committed, g.Steps)}
+			return &wrongError{fmt.Errorf("%d steps count as done, and this replica has done %d", change.Committed,
+				g.Steps)}
 		}
 		members := make([]int, 0, len(g.Members))
 		for _, before := range change.Replicas {
@@ -376,7 +377,8 @@ func (g *survived) step(ctx context.Context, c *gcl.Comm, sums []uint64, me int)
 			want += value(member, i)
 		}
 		if sum != want {
-			return 0, &wrongError{fmt.Errorf("step %d, element %d: %#x, want %#x of %v", g.Steps, i, sum, want, g.Members)}
+			return 0, &wrongError{fmt.Errorf("step %d, element %d: %#x, want %#x of %v", g.Steps, i, sum, want,
+				g.Members)}
 		}
 		state = state*31 + sum
 	}

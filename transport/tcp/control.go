@@ -315,8 +315,8 @@ func (c *control) read(conn net.Conn) {
 	}
 }
 
-// awaitsLost has the connection read on, for as long as it takes, where its replica is silent: it may come back, and say
-// whether it is left. It reports whether this replica is still there itself.
+// awaitsLost has the connection read on, for as long as it takes, where its replica is silent: it may come back, and
+// leave. It reports whether this replica is still there itself.
 func (c *control) awaitsLost(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -56,7 +56,7 @@ func (m *mesh) begin(members []int) (*generation, error) {
 		config.Spin = 0
 	}
 	config.Checksum = func(peer int) bool {
-		return c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && where.Host(peer) != where.Host(g.numbers[c.Rank])
+		return c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && where.Host(peer) != where.Host(config.Rank)
 	}
 	node, lane, err := stream.NewNode(config)
 	if err != nil {

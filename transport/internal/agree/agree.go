@@ -155,7 +155,8 @@ func (m *Member) take(gone []int, notes []uint64) {
 	for id := range m.lost { // while the decision was being made
 		m.grow([]int{id})
 	}
-	m.host.Decided(Decision{Generation: m.generation, Members: slices.Clone(left), Notes: notes, Gone: slices.Clone(gone)})
+	m.host.Decided(Decision{Generation: m.generation, Members: slices.Clone(left), Notes: notes,
+		Gone: slices.Clone(gone)})
 }
 
 func (m *Member) end(err error) {

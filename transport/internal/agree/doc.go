@@ -24,11 +24,11 @@
 // # Why there are never two jobs
 //
 // Two processes may decide differently only if one of them is in the other's set: else both would have told each other
-// the same set. Say p has decided for P, and q for a greater set Q which has p in it. All that Q leaves have told Q. Who
-// has decided for P tells no set any more. Who has told Q takes P only from one that Q leaves, which has then decided for
-// P, so that Q never comes. Hence all who have decided for P are in Q: no more than half of the last generation, as
-// Host.May has it, and fewer than half of those that P leaves. They wait in their generation for those who went on with
-// Q, miss them, and may not go on.
+// the same set. Say p has decided for P, and q for a greater set Q which has p in it. All that Q leaves have told Q.
+// Who has decided for P tells no set any more. Who has told Q takes P only from one that Q leaves, which has then
+// decided for P, so that Q never comes. Hence all who have decided for P are in Q: no more than half of the last
+// generation, as Host.May has it, and fewer than half of those that P leaves. They wait in their generation for those
+// who went on with Q, miss them, and may not go on.
 //
 // Where a kernel says of all that are gone that they have ended there is nobody left to form another job, and no
 // half is needed.

@@ -16,8 +16,8 @@ var (
 	seeds     = flag.Int("seeds", 2000, "how many seeds")
 )
 
-// TestSeeds runs processes that die, are stopped, are cut off from each other or hold each other for gone by mistake, at
-// any moment of several agreements, and looks at what they have agreed on.
+// TestSeeds runs processes that die, are stopped, are cut off from each other or hold each other for gone by mistake,
+// at any moment of several agreements, and looks at what they have agreed on.
 func TestSeeds(t *testing.T) {
 	if *oneSeed != 0 {
 		if err := run(*oneSeed, t.Logf); err != nil {

@@ -37,7 +37,7 @@ func (l *Lane) interrupted() error {
 		t := l.wanted(r)
 		left := p.left.Load()
 		if left != nil {
-			if p.begun && left.read >= p.sent.Load() { // it has read all that is being sent, which the link may notice later
+			if p.begun && left.read >= p.sent.Load() { // it has read what is being sent: the link is about to notice
 				sending = false
 			}
 			if sending || receiving && p.read.Load() >= left.sent {

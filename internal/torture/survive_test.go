@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gogcl.dev/internal/command"
+)
+
+// TestSurvive: jobs whose replicas are killed go on. The seeds are of one that loses replica 0 and of one that is
+// stopped.
+func TestSurvive(t *testing.T) {
+	onLinux(t)
+	s := surviving{}
+	seeds := map[string]string{}
+	for seed := uint64(1); len(seeds) < 3; seed++ {
+		switch _, e := s.plan(seed); {
+		case e.stop:
+			seeds["stopped"] = strconv.FormatUint(seed, 10)
+		case len(e.victims) > 1:
+			seeds["several"] = strconv.FormatUint(seed, 10)
+		case e.victims[0] == 0:
+			seeds["first"] = strconv.FormatUint(seed, 10)
+		}
+	}
+	for what, seed := range seeds {
+		var stdout, stderr bytes.Buffer
+		args := []string{"survive", "-runs", "1", "-seed", seed}
+		if code := run(t.Context(), args, &stdout, &stderr); code != command.OK ||
+			!strings.HasPrefix(stdout.String(), "1 jobs went on, 0 wrong") {
+			t.Errorf("%s, seed %s: exit code %d\n%s%s", what, seed, code, &stdout, &stderr)
+		}
+	}
+}
+
+// TestJudgeSurvivors: what is wrong with the end of a job is found.
+func TestJudgeSurvivors(t *testing.T) {
+	good := func(r int) *process {
+		return &process{rank: r, report: &report{Survived: &survived{Steps: 5, State: 7, Members: []int{0, 2}}}}
+	}
+	behind := &process{report: &report{Error: "left", Survived: &survived{LeftBehind: true}}}
+	dead := ends{victims: []int{1}}
+	for name, test := range map[string]struct {
+		change func(all []*process)
+		e      ends
+		want   string
+	}{
+		"right":                {func([]*process) {}, dead, ""},
+		"right, and stopped":   {func(all []*process) { all[1] = behind }, ends{victims: []int{1}, stop: true}, ""},
+		"stopped, and is in":   {func(all []*process) { all[1] = good(1) }, ends{victims: []int{1}, stop: true}, "left behind"},
+		"an error":             {func(all []*process) { all[2].report.Error = "no" }, dead, "replica 2: no"},
+		"no report":            {func(all []*process) { all[0].report = nil }, dead, "replica 0: "},
+		"with the victim":      {func(all []*process) { all[2].report.Survived.Members = []int{0, 1, 2} }, dead, "gone on with"},
+		"another state":        {func(all []*process) { all[2].report.Survived.State++ }, dead, "has done 5 steps to 0x7"},
+		"another step":         {func(all []*process) { all[2].report.Survived.Steps++ }, dead, "and replica 2 6"},
+		"a victim's own error": {func(all []*process) { all[1].report = &report{Error: "no"} }, dead, "to be killed: no"},
+	} {
+		all := []*process{good(0), {rank: 1}, good(2)}
+		test.change(all)
+		if got := judgeSurvivors(all, test.e); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
