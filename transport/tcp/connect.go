@@ -37,6 +37,7 @@ type mesh struct {
 
 	life     sync.Mutex // guards what follows, and what a generation has agreed on
 	council  *agree.Member
+	unsure   time.Time        // when the kernel was asked first who has ended; zero: not in this generation
 	departed []transport.Gone // those that are gone, as this replica has learnt it
 	open     int              // generations whose node is not closed
 

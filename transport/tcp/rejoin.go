@@ -30,12 +30,25 @@ func (m council) May(members, gone []int) error {
 		return nil
 	}
 	for _, place := range gone {
-		if c := m.controls[place]; !c.parted.Load() && !c.gone() {
-			return m.minority(members, gone)
+		if c := m.controls[place]; c.parted.Load() || c.process.ended(0) {
+			continue
 		}
+		if m.unsure.IsZero() {
+			m.unsure = time.Now()
+		}
+		if time.Since(m.unsure) < minorityTime {
+			return agree.ErrNotYet
+		}
+		return m.minority(members, gone)
 	}
 	return nil
 }
+
+// minorityTime is how long the kernel has to say that a process has ended whose connections have.
+const minorityTime = time.Second
+
+// retryTime is how often it is asked.
+const retryTime = 10 * time.Millisecond
 
 func (m council) minority(members, gone []int) error {
 	e := &transport.MinorityError{Of: len(members)}
@@ -52,6 +65,7 @@ func (m council) minority(members, gone []int) error {
 // Decided implements agree.Host.
 func (m council) Decided(d agree.Decision) {
 	old := m.now.Load()
+	m.unsure = time.Time{}
 	g, err := m.begin(d.Members)
 	if err != nil {
 		m.council.End()
@@ -120,6 +134,15 @@ func (m *mesh) lose(place int, why error) {
 	m.council.Lose(place)
 }
 
+// retry asks the kernel again who has ended.
+func (m *mesh) retry(g *generation) {
+	m.life.Lock()
+	defer m.life.Unlock()
+	if m.now.Load() == g && !m.unsure.IsZero() {
+		m.council.Retry()
+	}
+}
+
 // Rejoin implements transport.Rejoiner.
 func (e *endpoint) Rejoin(ctx context.Context, note uint64) (*transport.Rejoined, error) {
 	g, m := e.generation, e.generation.mesh
@@ -142,10 +165,18 @@ func (e *endpoint) Rejoin(ctx context.Context, note uint64) (*transport.Rejoined
 		m.council.Join(note)
 	}
 	m.life.Unlock()
-	select {
-	case <-g.over:
-	case <-ctx.Done():
-	case <-m.ctx.Done():
+	retry := time.NewTicker(retryTime)
+	defer retry.Stop()
+	for waits := true; waits; {
+		select {
+		case <-retry.C:
+			m.retry(g)
+			continue
+		case <-g.over:
+		case <-ctx.Done():
+		case <-m.ctx.Done():
+		}
+		waits = false
 	}
 	m.life.Lock()
 	defer m.life.Unlock()

@@ -12,7 +12,8 @@ type Host interface {
 	// Tell sends a message to a process, after those before, and does not wait. The message is the Host's.
 	Tell(to int, message []byte)
 
-	// May says why the others of a generation may not go on without those that are gone, or is nil.
+	// May says why the others of a generation may not go on without those that are gone, or is nil. ErrNotYet: that will
+	// show; then Retry asks again.
 	May(members, gone []int) error
 
 	// Decided is told of the next generation. It begins before any message of it is heard.
@@ -22,6 +23,9 @@ type Host interface {
 	// ErrLeftBehind, or it may not go on, as May has said.
 	Ended(err error)
 }
+
+// ErrNotYet says that a Host cannot say yet whether those that are left may go on.
+var ErrNotYet = errors.New("not yet")
 
 // ErrLeftBehind says that the others hold this process for gone.
 var ErrLeftBehind = errors.New("the others hold this process for gone")
@@ -84,6 +88,13 @@ func (m *Member) Lose(id int) {
 	m.decide()
 }
 
+// Retry decides where Host.May has said ErrNotYet.
+func (m *Member) Retry() {
+	if !m.ended {
+		m.decide()
+	}
+}
+
 // End says that this process leaves the job. It hears and tells nothing any more.
 func (m *Member) End() { m.ended = true }
 
@@ -138,11 +149,13 @@ func (m *Member) decide() {
 			notes = append(notes, v.note)
 		}
 	}
-	if err := m.host.May(m.members, m.gone); err != nil {
+	switch err := m.host.May(m.members, m.gone); err {
+	case nil:
+		m.take(m.gone, notes)
+	case ErrNotYet:
+	default:
 		m.end(err)
-		return
 	}
-	m.take(m.gone, notes)
 }
 
 // take begins the next generation, and tells the others how.

@@ -51,11 +51,12 @@ func run(seed uint64, say func(string, ...any)) error { return newWorld(seed, sa
 
 // world is the processes of a job, and what is on its way between them.
 type world struct {
-	random *rand.Rand
-	say    func(string, ...any) // nil: nobody reads it
-	all    []*process
-	kernel bool // all are on one host, whose kernel says who has ended
-	honest bool // nobody is held for gone that has not ended
+	random  *rand.Rand
+	say     func(string, ...any) // nil: nobody reads it
+	all     []*process
+	kernel  bool // all are on one host, whose kernel says who has ended
+	resting bool // nothing happens any more but what has begun
+	honest  bool // nobody is held for gone that has not ended
 
 	way    map[[2]int][][]byte // from one to another, in order; a nil message: the connection has ended
 	cut    map[[2]int]bool     // what is on the way waits
@@ -113,8 +114,14 @@ func (p *process) Tell(to int, message []byte) {
 func (p *process) May(members, gone []int) error {
 	left := len(members) - len(gone)
 	ended := !slices.ContainsFunc(gone, func(id int) bool { return !p.world.all[id].dead })
+	if ended && p.world.kernel && !p.world.resting && p.world.random.IntN(4) == 0 { // the kernel is late
+		return ErrNotYet
+	}
 	if p.world.kernel && ended || 2*left > len(members) || 2*left == len(members) && !has(gone, members[0]) {
 		return nil
+	}
+	if p.world.kernel && !p.world.resting && p.world.random.IntN(2) == 0 {
+		return ErrNotYet
 	}
 	return fmt.Errorf("%d of %d are left", left, len(members))
 }
@@ -236,8 +243,11 @@ func (w *world) step() {
 	switch k := w.random.IntN(100); {
 	case k < 72:
 		w.deliver(b.id, a.id)
-	case k < 88:
+	case k < 86:
 		w.join(a)
+	case k < 88 && !a.dead && !a.stopped:
+		a.Retry()
+		w.settle(a)
 	case k < 90 && !a.dead && a.lives < 0:
 		if a.lives = w.random.IntN(2 * n); a.lives == 0 {
 			w.settle(a)
@@ -262,6 +272,7 @@ func (w *world) play() error {
 		w.step()
 	}
 	clear(w.cut)
+	w.resting = true
 	for _, p := range w.all {
 		if p.stopped = false; p.lives > 0 {
 			p.lives = -1
@@ -281,6 +292,8 @@ func (w *world) play() error {
 			if !p.dead && !w.established(p.at) {
 				done = false
 				w.join(p)
+				p.Retry()
+				w.settle(p)
 			}
 		}
 		if done {

@@ -37,10 +37,7 @@ func (l *Lane) interrupted() error {
 		t := l.wanted(r)
 		left := p.left.Load()
 		if left != nil {
-			if p.begun && left.read >= p.sent.Load() { // it has read what is being sent: the link is about to notice
-				sending = false
-			}
-			if sending || receiving && p.read.Load() >= left.sent {
+			if sending && !l.isTaken(p, left) || receiving && p.read.Load() >= left.sent {
 				return l.fail(t, l.unpaired(t, left, l.desertion(r, left)))
 			}
 		}
@@ -55,6 +52,12 @@ func (l *Lane) interrupted() error {
 		}
 	}
 	return nil
+}
+
+// isTaken reports whether a replica that has left has read what is being sent to it. A Poster may notice later: its engine
+// says when it no longer needs the memory.
+func (l *Lane) isTaken(p *peer, left *parting) bool {
+	return p.begun && left.read >= p.sent.Load() && p.mute.err == nil && posts(p.link.Load())
 }
 
 // explained ends the Exchange over a link that has ended, once the replica has had the word why. left is that of the

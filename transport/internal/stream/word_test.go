@@ -36,11 +36,13 @@ func patientNode(t testing.TB, rank int) (*Node, *Lane, *patientParker) {
 	return n, l, p
 }
 
-// lateLink is a link that notices late that what it was given has been taken: words come before.
+// lateLink is a Poster that notices late that what it was given has been taken: words come before.
 type lateLink struct {
 	scriptLink
 	words func()
 }
+
+func (l *lateLink) Retract() {}
 
 func (l *lateLink) Send(head, body, tail []byte) (int, error) {
 	if words := l.words; words != nil {
