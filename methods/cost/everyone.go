@@ -341,33 +341,33 @@ func (g *graph) countAll(from, to []int, e *everyone) bool {
 	for number, l := range g.links {
 		latencies[number] = l.Latency.Seconds()
 	}
-	order := make([]int32, 0, len(g.edges))
-	before := make([]edge, len(g.edges))
+	search := &breadth{}
 	behind := make([]int64, len(g.edges)) // receivers at a node and beyond
 	far, farthest := make([]float64, len(g.edges)), make([]float64, len(g.edges))
 	for _, root := range from {
-		order = g.search(root, before, order)
+		by, order := g.search(root, search).by, search.found
 		far[root] = 0
 		for _, node := range order[1:] {
-			b := before[node]
-			far[node] = far[b.to] + latencies[b.link]
+			link := by[node]
+			far[node] = far[g.begins[link]] + latencies[link]
 			behind[node], farthest[node] = 0, 0
 		}
 		reached := 0
-		for _, node := range slices.Backward(order[1:]) {
+		for i := len(order) - 1; i > 0; i-- {
+			node := order[i]
 			if receives[node] {
 				reached++
 				behind[node]++
 				farthest[node] = max(farthest[node], far[node])
 			}
-			b := before[node]
-			if int(b.to) != root {
-				behind[b.to] += behind[node]
-				farthest[b.to] = max(farthest[b.to], farthest[node])
+			link := by[node]
+			if before := g.begins[link]; int(before) != root {
+				behind[before] += behind[node]
+				farthest[before] = max(farthest[before], farthest[node])
 			}
 			if behind[node] > 0 {
-				e.messages[b.link] += behind[node]
-				e.slowest[b.link] = max(e.slowest[b.link], farthest[node])
+				e.messages[link] += behind[node]
+				e.slowest[link] = max(e.slowest[link], farthest[node])
 			}
 		}
 		want := len(to)
@@ -387,17 +387,16 @@ func (g *graph) through(link int, members []int, without int, do func(latency fl
 	for number, l := range g.links {
 		latencies[number] = l.Latency.Seconds()
 	}
-	order := make([]int32, 0, len(g.edges))
-	before := make([]edge, len(g.edges))
+	search := &breadth{}
 	behind, far := make([]bool, len(g.edges)), make([]float64, len(g.edges))
 	for rank, root := range members {
-		order = g.search(root, before, order)
+		by, order := g.search(root, search).by, search.found
 		clear(behind)
 		far[root] = 0
 		for _, node := range order[1:] {
-			b := before[node]
-			far[node] = far[b.to] + latencies[b.link]
-			behind[node] = int(b.link) == link || behind[b.to]
+			before := g.begins[by[node]]
+			far[node] = far[before] + latencies[by[node]]
+			behind[node] = int(by[node]) == link || behind[before]
 		}
 		for d := 1; d < len(members); d++ {
 			to := (rank + d) % len(members)
