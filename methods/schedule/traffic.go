@@ -187,7 +187,12 @@ func (t *Traffic) Messages(dst []Message, i int) ([]Message, error) {
 
 // inTurn sorts messages of so many ranks by those that send them, and leaves those of a rank in order.
 func inTurn(messages []Message, size int) {
-	if slices.IsSortedFunc(messages, func(a, b Message) int { return cmp.Compare(a.From, b.From) }) {
+	bySender := func(a, b Message) int { return cmp.Compare(a.From, b.From) }
+	if slices.IsSortedFunc(messages, bySender) {
+		return
+	}
+	if len(messages) < size/16 {
+		slices.SortStableFunc(messages, bySender)
 		return
 	}
 	room, _ := sorting.Get().(*sortRoom)
