@@ -1,7 +1,6 @@
 package cheapest
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -158,29 +157,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstChoice is what the first choice of a class takes, and BenchmarkChoice a later one.
-func BenchmarkFirstChoice(b *testing.B) {
-	for _, name := range []string{"fattree:8x8x8", "torus:8x8x8", "open-ladder:512", "fattree:16x16x16",
-		"torus:16x16x16", "open-ladder:4096"} {
-		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather,
-			schedule.AllToAll, schedule.Broadcast, schedule.Reduce, schedule.Gather, schedule.Scatter} {
-			for _, bytes := range []int64{1 << 10, 1 << 20, 1 << 30} {
-				b.Run(fmt.Sprintf("network=%s/collective=%v/bytes=%d", name, c, bytes), func(b *testing.B) {
-					m := network(b, name)
-					b.ReportAllocs()
-					for b.Loop() {
-						tableOf(b, m, Group{}).Choose(c, bytes)
-					}
-				})
-			}
-		}
-	}
-}
-
-func BenchmarkChoice(b *testing.B) {
-	table := tableOf(b, network(b, "torus:4x4"), Group{})
-	b.ReportAllocs()
-	for b.Loop() {
-		table.Choose(schedule.AllReduce, 1<<20)
-	}
-}
+// What the benchmarks of package cheapest_test take from here.
+var (
+	NetworkForTests = network
+	TableForTests   = tableOf
+)
