@@ -186,9 +186,11 @@ func (g swept) Traffic(r Request) (*schedule.Traffic, error) {
 		list := func(fold bool) func(t, from, to, first, n int) {
 			return func(t, from, to, _, n int) {
 				for len(out.Rounds) <= t {
-					out.Rounds = append(out.Rounds, schedule.Alike{Times: 1, Listed: make([]schedule.Message, 0, 2*r.Size)})
+					listed := make([]schedule.Message, 0, 2*r.Size)
+					out.Rounds = append(out.Rounds, schedule.Alike{Times: 1, Listed: listed})
 				}
-				out.Rounds[t].Listed = append(out.Rounds[t].Listed, schedule.Message{From: from, To: to, Chunks: n, Fold: fold})
+				alike := &out.Rounds[t]
+				alike.Listed = append(alike.Listed, schedule.Message{From: from, To: to, Chunks: n, Fold: fold})
 			}
 		}
 		r.sweepAll(sweeps, list(true), list(false))
