@@ -207,7 +207,8 @@ func (s *sample) round(alike *schedule.Alike) float64 {
 	return longest + float64(float64(most)*s.model.Overhead.Seconds())
 }
 
-// some sets messages to the first and the last of a flow of so many senders, or to one from the first if it sends to all.
+// some sets messages to the first and the last of a flow of so many senders, or to one from the first if it sends to
+// all.
 func (s *sample) some(f schedule.Flow, senders int) {
 	s.messages = s.messages[:0]
 	if f.All {
@@ -229,8 +230,8 @@ func (s *sample) some(f schedule.Flow, senders int) {
 	s.failed = s.failed || err != nil
 }
 
-// alone is how long so many messages from one rank to another take if there are no others, or longer by what their links
-// carry of those before.
+// alone is how long so many messages from one rank to another take if there are no others, or longer by what their
+// links carry of those before.
 func (s *sample) alone(msg schedule.Message, copies int) float64 {
 	n := s.model.Network
 	var err error
