@@ -138,8 +138,8 @@ const lookEvery = 1 << 13
 
 // least is, for each round, a time in seconds that the price of the rounds from there on is not below, and 0 behind the
 // last. A round takes as long as any of its messages would alone, and as any link for those that it carries, of which
-// it looks at few, and what the busiest processor has to do at least. Where a message has no way, which the price finds,
-// it is 0.
+// it looks at few, and what the busiest processor has to do at least. Where a message has no way, which the price
+// finds, it is 0.
 func (m Model) least(t *schedule.Traffic, members []int, bytes int64) []float64 {
 	s := sample{model: m, t: t, members: members, bytes: bytes, received: make([]int32, t.Size),
 		carried: make([]float64, m.Network.Links())}
