@@ -83,7 +83,8 @@ func (s sweep) fragment(i, size int) int {
 	return size
 }
 
-// sends calls do for each message of the reduce-scatter: n chunks from first on.
+// sends calls do for each message of the reduce-scatter: n chunks from first on. Of two in a round from one rank to
+// another that of the lower chunks comes first, as in a schedule.
 func (s sweep) sends(size int, do func(t, from, to, first, n int)) {
 	base := make([]int, size) // the first of the chunks that a rank has to do with
 	begin := 0
@@ -96,10 +97,10 @@ func (s sweep) sends(size int, do func(t, from, to, first, n int)) {
 					first := ((to+e.offset)%l.places + l.places) % l.places
 					n := min(e.n, l.places-first)
 					peer := rank + (to-l.at(rank))*l.stride
-					do(begin+t, rank, peer, base[rank]+first*fragment, n*fragment)
 					if rest := e.n - n; rest > 0 {
 						do(begin+t, rank, peer, base[rank], rest*fragment)
 					}
+					do(begin+t, rank, peer, base[rank]+first*fragment, n*fragment)
 				}
 			}
 		}
@@ -182,9 +183,18 @@ func (g swept) Traffic(r Request) (*schedule.Traffic, error) {
 	out := &schedule.Traffic{Size: r.Size, Chunks: len(sweeps) * r.Size}
 	rounds := sweeps[0].rounds()
 	if slices.ContainsFunc(sweeps, sweep.splits) {
-		b := schedule.NewBuilder(r.Collective, r.Size, r.Root, len(sweeps)*r.Size)
-		r.sweepAll(sweeps, b.Fold, b.Copy)
-		return b.Traffic()
+		list := func(fold bool) func(t, from, to, first, n int) {
+			return func(t, from, to, _, n int) {
+				for len(out.Rounds) <= t {
+					listed := make([]schedule.Message, 0, 2*r.Size)
+					out.Rounds = append(out.Rounds, schedule.Alike{Times: 1, Listed: listed})
+				}
+				alike := &out.Rounds[t]
+				alike.Listed = append(alike.Listed, schedule.Message{From: from, To: to, Chunks: n, Fold: fold})
+			}
+		}
+		r.sweepAll(sweeps, list(true), list(false))
+		return out, nil
 	}
 	if r.Collective.Contract().Combines {
 		for t := range rounds {

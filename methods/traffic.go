@@ -136,7 +136,7 @@ func (f ringForm) chain(s Spec, t *schedule.Traffic) {
 		t.Orders = append(t.Orders, slices.Concat(l.order[l.at:], l.order[:l.at]))
 	}
 	for round := range f.reach(s.Size) - 1 + m {
-		alike := schedule.Alike{Times: 1}
+		alike := schedule.Alike{Times: 1, Flows: make([]schedule.Flow, 0, len(lanes))}
 		for i, l := range lanes {
 			if first, end := max(round-m+1, 0), min(round+1, l.reach); first < end {
 				alike.Flows = append(alike.Flows,
@@ -152,7 +152,7 @@ func (f ringForm) chain(s Spec, t *schedule.Traffic) {
 func (f ringForm) unchain(s Spec, t *schedule.Traffic) {
 	lanes, m, reach := f.towards(s, t), s.pieces(), f.reach(s.Size)
 	for round := range reach - 1 + m {
-		alike := schedule.Alike{Times: 1}
+		alike := schedule.Alike{Times: 1, Flows: make([]schedule.Flow, 0, len(lanes))}
 		for i, l := range lanes {
 			near, far := max(1, reach-round), min(l.reach, reach-round+m-1)
 			alike.Flows = appendBefore(alike.Flows, i, s.Size, near, far, true)
@@ -165,7 +165,7 @@ func (f ringForm) unchain(s Spec, t *schedule.Traffic) {
 func (f ringForm) collect(s Spec, t *schedule.Traffic) {
 	lanes := f.towards(s, t)
 	for round := range f.reach(s.Size) {
-		alike := schedule.Alike{Times: 1}
+		alike := schedule.Alike{Times: 1, Flows: make([]schedule.Flow, 0, len(lanes))}
 		for i, l := range lanes {
 			alike.Flows = appendBefore(alike.Flows, i, s.Size, 1, l.reach-round, false)
 		}
@@ -198,7 +198,7 @@ func (f ringForm) deal(s Spec, t *schedule.Traffic) {
 		t.Orders = append(t.Orders, slices.Concat(l.order[l.at:], l.order[:l.at]))
 	}
 	for round := range f.reach(s.Size) {
-		alike := schedule.Alike{Times: 1}
+		alike := schedule.Alike{Times: 1, Flows: make([]schedule.Flow, 0, len(lanes))}
 		for i, l := range lanes {
 			if round < l.reach {
 				alike.Flows = append(alike.Flows, schedule.Flow{Order: i + 1, Count: round + 1, Move: 1, Chunks: 1})
@@ -215,7 +215,7 @@ func (f ringForm) onward(s Spec, t *schedule.Traffic) {
 		t.Orders = append(t.Orders, l.order)
 	}
 	for round := range f.reach(s.Size) {
-		alike := schedule.Alike{Times: 1}
+		alike := schedule.Alike{Times: 1, Flows: make([]schedule.Flow, 0, len(lanes))}
 		for i, l := range lanes {
 			if round < l.reach {
 				alike.Flows = append(alike.Flows, schedule.Flow{Order: i + 1, Move: 1, Chunks: 1,

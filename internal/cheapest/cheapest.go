@@ -1,9 +1,11 @@
 package cheapest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,43 +121,92 @@ func (t *Table) choose(c schedule.Collective, class int) *Choice {
 	return best
 }
 
-// best prices the methods that do a collective, and leaves one as soon as it is sure to take longer than another.
+// best prices the methods that do a collective, beginning with those of few messages, and of them and of the others
+// with those that may take least. It leaves one as soon as it is sure to take longer than another.
 func (t *Table) best(c schedule.Collective, bytes int64) *Choice {
-	best, first := &Choice{Bytes: bytes}, math.MaxInt
+	asked, among := t.asked(c, bytes)
+	slices.SortStableFunc(asked, request.compare)
+	best, first := &Choice{Bytes: bytes, Among: among}, math.MaxInt
 	best.Time = math.MaxInt64
-	all := methods.All()
-	for _, i := range promising(all) {
-		m := all[i]
-		s := t.spec(m, c)
-		if !t.does(s) {
+	for _, r := range asked {
+		limit := best.Time
+		if r.place > first && limit > 0 {
+			limit-- // which comes first if it takes as long
+		}
+		if r.least > limit {
 			continue
 		}
-		best.Among++
-		for _, s.Pieces = range Cuts(s) {
-			limit := best.Time
-			if i > first && limit > 0 {
-				limit-- // which comes first if it takes as long
-			}
-			e, within := t.price(s, bytes, limit)
-			if within && (e.Time < best.Time || e.Time == best.Time && i < first) {
-				best.Method, best.Pieces, best.Estimate, first = m, s.Pieces, e, i
-			}
+		e, within := t.price(r, bytes, limit)
+		if within && (e.Time < best.Time || e.Time == best.Time && r.place < first) {
+			best.Method, best.Pieces, best.Estimate, first = r.spec.Method, r.spec.Pieces, e, r.place
 		}
 	}
 	return best
 }
 
-// promising are the places of methods, those first whose prices most often leave little to others.
-func promising(all []methods.Method) []int {
-	var out, rest []int
-	for i, m := range all {
-		if m == methods.RecursiveDoubling || m == methods.Direct || m.Own() {
-			out = append(out, i)
-		} else {
-			rest = append(rest, i)
+// request is what a method is asked for.
+type request struct {
+	place   int // among all requests, in the order of methods.All
+	spec    methods.Spec
+	traffic *schedule.Traffic
+	least   time.Duration // that it may take
+	many    bool          // messages that are looked at, so that its price takes long to find
+}
+
+// fewMessages is how many for each rank are looked at soon: those of rings and of trees.
+const fewMessages = 8
+
+// compare orders requests as they are priced.
+func (r request) compare(other request) int {
+	if r.many != other.many {
+		if r.many {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(r.least, other.least)
+}
+
+// messages is how many different ones a price looks at, or more.
+func messages(t *schedule.Traffic) int {
+	n := 0
+	for _, alike := range t.Rounds {
+		n += len(alike.Listed)
+		for _, f := range alike.Flows {
+			senders := f.Count
+			if senders == 0 {
+				senders = t.Size
+			}
+			if f.All {
+				senders *= t.Size
+			}
+			n += senders * max(f.Messages, 1)
 		}
 	}
-	return append(out, rest...)
+	return n
+}
+
+// asked lists the requests for a collective, and how many methods do it.
+func (t *Table) asked(c schedule.Collective, bytes int64) (asked []request, among int) {
+	for _, m := range methods.All() {
+		s := t.spec(m, c)
+		if !t.does(s) {
+			continue
+		}
+		among++
+		for _, s.Pieces = range Cuts(s) {
+			traffic, err := s.Traffic()
+			if err != nil {
+				continue
+			}
+			e, _, err := t.prices.model.PriceWithin(traffic, t.members, bytes, 0)
+			if err != nil {
+				continue
+			}
+			asked = append(asked, request{len(asked), s, traffic, e.Time, messages(traffic) > fewMessages*s.Size})
+		}
+	}
+	return asked, among
 }
 
 // spec is the request for a method, without pieces.
@@ -195,17 +246,13 @@ func isSwing(m methods.Method) bool {
 }
 
 // price is what a request costs, if that is at most a limit.
-func (t *Table) price(s methods.Spec, bytes int64, limit time.Duration) (cost.Estimate, bool) {
-	traffic, err := s.Traffic()
-	if err != nil {
-		return cost.Estimate{}, false
-	}
-	e, within, err := t.prices.model.PriceWithin(traffic, t.members, bytes, limit)
+func (t *Table) price(r request, bytes int64, limit time.Duration) (cost.Estimate, bool) {
+	e, within, err := t.prices.model.PriceWithin(r.traffic, t.members, bytes, limit)
 	if err != nil || !within {
 		return cost.Estimate{}, false
 	}
-	if isSwing(s.Method) {
-		made, err := methods.Build(s)
+	if isSwing(r.spec.Method) {
+		made, err := methods.Build(r.spec)
 		if err != nil {
 			return cost.Estimate{}, false
 		}

@@ -1,7 +1,6 @@
 package cheapest
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -82,18 +81,13 @@ func TestFirstOfEqual(t *testing.T) {
 	for _, c := range schedule.Collectives()[:schedule.Barrier] {
 		for _, bytes := range []int64{1, 1 << 10, 1 << 30} {
 			chosen := table.Choose(c, bytes)
-			for _, m := range methods.All() {
-				if m == chosen.Method {
+			asked, _ := table.asked(c, bytes)
+			for _, r := range asked {
+				if r.spec.Method == chosen.Method && r.spec.Pieces == chosen.Pieces {
 					break
 				}
-				s := table.spec(m, c)
-				if !table.does(s) {
-					continue
-				}
-				for _, s.Pieces = range Cuts(s) {
-					if e, within := table.price(s, bytes, math.MaxInt64); within && e.Time <= chosen.Time {
-						t.Errorf("%v of %d bytes: %v, and %v before it takes %v", c, bytes, chosen, m, e.Time)
-					}
+				if e, within := table.price(r, bytes, math.MaxInt64); within && e.Time <= chosen.Time {
+					t.Errorf("%v of %d bytes: %v, and %v before it takes %v", c, bytes, chosen, r.spec.Method, e.Time)
 				}
 			}
 		}
@@ -163,29 +157,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstChoice is what the first choice of a class takes, and BenchmarkChoice a later one.
-func BenchmarkFirstChoice(b *testing.B) {
-	for _, name := range []string{"fattree:8x8x8", "torus:8x8x8", "open-ladder:512", "fattree:16x16x16",
-		"torus:16x16x16", "open-ladder:4096"} {
-		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather,
-			schedule.AllToAll, schedule.Broadcast, schedule.Reduce, schedule.Gather, schedule.Scatter} {
-			for _, bytes := range []int64{1 << 10, 1 << 20, 1 << 30} {
-				b.Run(fmt.Sprintf("network=%s/collective=%v/bytes=%d", name, c, bytes), func(b *testing.B) {
-					m := network(b, name)
-					b.ReportAllocs()
-					for b.Loop() {
-						tableOf(b, m, Group{}).Choose(c, bytes)
-					}
-				})
-			}
-		}
-	}
-}
-
-func BenchmarkChoice(b *testing.B) {
-	table := tableOf(b, network(b, "torus:4x4"), Group{})
-	b.ReportAllocs()
-	for b.Loop() {
-		table.Choose(schedule.AllReduce, 1<<20)
-	}
-}
+// What the benchmarks of package cheapest_test take from here.
+var (
+	NetworkForTests = network
+	TableForTests   = tableOf
+)

@@ -13,6 +13,9 @@ import (
 type everyone struct {
 	messages []int64   // by number of link
 	slowest  []float64 // seconds: the latency of the message on it with the longest way
+
+	// above reports whether the messages so far take so long that no more need be counted.
+	above func() bool
 }
 
 // counter is a Network that counts the messages of everyone by itself. from and to are the replicas that send and
@@ -43,8 +46,11 @@ func (p *trafficPrice) toAll(alike schedule.Alike, limit float64) (seconds float
 	}
 	e := p.everyone
 	if e == nil || without >= 0 {
-		if e, err = p.countAll(without); err != nil {
+		if e, err = p.countAll(without, f, limit); err != nil {
 			return 0, false, err
+		}
+		if e.above() {
+			return math.Inf(1), true, nil
 		}
 	}
 	if without < 0 {
@@ -60,10 +66,25 @@ func (p *trafficPrice) toAll(alike schedule.Alike, limit float64) (seconds float
 	return seconds + processors, done, nil
 }
 
-// countAll counts the messages from all members to all but one.
-func (p *trafficPrice) countAll(without int) (*everyone, error) {
+// countAll counts the messages from all members to all but one. It may end early where those of a flow are sure to take
+// longer than a limit.
+func (p *trafficPrice) countAll(without int, f schedule.Flow, limit float64) (*everyone, error) {
 	network := p.model.Network
-	e := &everyone{make([]int64, network.Links()), make([]float64, network.Links())}
+	e := &everyone{messages: make([]int64, network.Links()), slowest: make([]float64, network.Links())}
+	length, copies := fraction(p.bytes, f.Chunks, p.t.Chunks), int64(max(f.Messages, 1))
+	e.above = func() bool {
+		for number, count := range e.messages {
+			if count > 0 {
+				l := network.Link(number)
+				cables := int64(max(l.Cables, 1))
+				carried := float64(float64((count*copies+cables-1)/cables)*length) / l.BytesPerSecond
+				if l.Latency.Seconds()+carried > limit {
+					return true
+				}
+			}
+		}
+		return false
+	}
 	to := p.members
 	if without >= 0 {
 		to = append(append([]int(nil), to[:without]...), to[without+1:]...)
@@ -341,33 +362,37 @@ func (g *graph) countAll(from, to []int, e *everyone) bool {
 	for number, l := range g.links {
 		latencies[number] = l.Latency.Seconds()
 	}
-	order := make([]int32, 0, len(g.edges))
-	before := make([]edge, len(g.edges))
+	search := &breadth{}
 	behind := make([]int64, len(g.edges)) // receivers at a node and beyond
 	far, farthest := make([]float64, len(g.edges)), make([]float64, len(g.edges))
-	for _, root := range from {
-		order = g.search(root, before, order)
+	const lookEvery = 64
+	for i, root := range from {
+		if i%lookEvery == lookEvery-1 && e.above() {
+			return true
+		}
+		by, order := g.search(root, search).by, search.found
 		far[root] = 0
 		for _, node := range order[1:] {
-			b := before[node]
-			far[node] = far[b.to] + latencies[b.link]
+			link := by[node]
+			far[node] = far[g.begins[link]] + latencies[link]
 			behind[node], farthest[node] = 0, 0
 		}
 		reached := 0
-		for _, node := range slices.Backward(order[1:]) {
+		for i := len(order) - 1; i > 0; i-- {
+			node := order[i]
 			if receives[node] {
 				reached++
 				behind[node]++
 				farthest[node] = max(farthest[node], far[node])
 			}
-			b := before[node]
-			if int(b.to) != root {
-				behind[b.to] += behind[node]
-				farthest[b.to] = max(farthest[b.to], farthest[node])
+			link := by[node]
+			if before := g.begins[link]; int(before) != root {
+				behind[before] += behind[node]
+				farthest[before] = max(farthest[before], farthest[node])
 			}
 			if behind[node] > 0 {
-				e.messages[b.link] += behind[node]
-				e.slowest[b.link] = max(e.slowest[b.link], farthest[node])
+				e.messages[link] += behind[node]
+				e.slowest[link] = max(e.slowest[link], farthest[node])
 			}
 		}
 		want := len(to)
@@ -387,17 +412,16 @@ func (g *graph) through(link int, members []int, without int, do func(latency fl
 	for number, l := range g.links {
 		latencies[number] = l.Latency.Seconds()
 	}
-	order := make([]int32, 0, len(g.edges))
-	before := make([]edge, len(g.edges))
+	search := &breadth{}
 	behind, far := make([]bool, len(g.edges)), make([]float64, len(g.edges))
 	for rank, root := range members {
-		order = g.search(root, before, order)
+		by, order := g.search(root, search).by, search.found
 		clear(behind)
 		far[root] = 0
 		for _, node := range order[1:] {
-			b := before[node]
-			far[node] = far[b.to] + latencies[b.link]
-			behind[node] = int(b.link) == link || behind[b.to]
+			before := g.begins[by[node]]
+			far[node] = far[before] + latencies[by[node]]
+			behind[node] = int(by[node]) == link || behind[before]
 		}
 		for d := 1; d < len(members); d++ {
 			to := (rank + d) % len(members)

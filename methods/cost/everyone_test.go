@@ -112,7 +112,8 @@ func compareAsTraffic(t *testing.T, m methods.Method, c schedule.Collective, mem
 			}
 			for _, limit := range []time.Duration{0, want.Time - 1, want.Time, math.MaxInt64} {
 				e, within, err := model.PriceWithin(traffic, members, bytes, limit)
-				if err != nil || within != (want.Time <= limit) || within && e != want {
+				if err != nil || within != (want.Time <= limit) || within && e != want ||
+					!within && e.Time > want.Time {
 					t.Errorf("%v of %v over %d of %s, within %v: %+v, %v, %v, want %+v", c, m, n, network, limit, e,
 						within, err, want)
 				}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -16,6 +17,7 @@ type graph struct {
 	begins   []int32  // by link: the node that it leads from
 	lines    []line   // of a Graph
 	trees    []atomic.Pointer[tree]
+	searches sync.Pool // of *breadth
 }
 
 // edge is a link as seen from its beginning.
@@ -103,37 +105,51 @@ func (g *graph) Route(links []int, from, to int) ([]int, error) {
 
 // tree returns the tree of a node. Several callers at once find the same one: the last to have made it stays.
 func (g *graph) tree(root int) *tree {
-	kept := &g.trees[root%len(g.trees)]
-	if t := kept.Load(); t != nil && t.root == root {
+	if t := g.trees[root%len(g.trees)].Load(); t != nil && t.root == root {
 		return t
 	}
-	t := &tree{root, make([]int32, len(g.edges))}
-	before := make([]edge, len(g.edges))
-	g.search(root, before, nil)
-	for node, b := range before {
-		t.by[node] = b.link
+	s, _ := g.searches.Get().(*breadth)
+	if s == nil {
+		s = &breadth{}
 	}
-	kept.Store(t)
-	return t
+	defer g.searches.Put(s)
+	return g.search(root, s)
 }
 
-// search finds the shortest ways from a node: before has for each node the one before it and the link between them, -1
-// where no way leads. It returns the nodes in the order in which they are found, in memory of queue.
-func (g *graph) search(root int, before []edge, queue []int32) []int32 {
-	for i := range before {
-		before[i] = edge{-1, -1}
+// breadth is the memory of a search in a graph.
+type breadth struct {
+	found []int32 // nodes, in the order in which they are found
+	by    []int32 // as in a tree
+}
+
+// search finds the shortest ways from a node, and keeps its tree.
+func (g *graph) search(root int, s *breadth) *tree {
+	if s.by == nil {
+		s.by, s.found = make([]int32, len(g.edges)), make([]int32, 0, len(g.edges))
 	}
-	queue = append(queue[:0], int32(root))
-	for i := 0; i < len(queue); i++ {
-		a := queue[i]
-		for _, e := range g.edges[a] {
-			if before[e.to].to < 0 && int(e.to) != root {
-				before[e.to] = edge{a, e.link}
-				queue = append(queue, e.to)
+	by := s.by
+	for i := range by {
+		by[i] = -1
+	}
+	by[root] = 0 // so that no way leads back
+	found := append(s.found[:0], int32(root))
+	for i := 0; i < len(found); i++ {
+		for _, e := range g.edges[found[i]] {
+			if by[e.to] < 0 {
+				by[e.to] = e.link
+				found = append(found, e.to)
 			}
 		}
 	}
-	return queue
+	by[root] = -1
+	s.found = found
+	kept := &g.trees[root%len(g.trees)]
+	t := kept.Load()
+	if t == nil || t.root != root {
+		t = &tree{root, slices.Clone(by)}
+		kept.Store(t)
+	}
+	return t
 }
 
 // checkEnds refuses the ends of a message that a network of so many replicas does not have, and a message from a

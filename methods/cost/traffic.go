@@ -21,8 +21,9 @@ func (m Model) PriceTraffic(t *schedule.Traffic, members []int, bytes int64) (Es
 	return e, err
 }
 
-// PriceWithin is PriceTraffic for who compares: it ends early, with false and no estimate, where the time is sure to be
-// above a limit.
+// PriceWithin is PriceTraffic for who compares: it ends early, with false, where the time is sure to be above a limit.
+// The estimate has then only a Time, which the price is not below. With a limit of 0 that is found without looking at
+// all messages.
 func (m Model) PriceWithin(t *schedule.Traffic, members []int, bytes int64, limit time.Duration) (Estimate, bool,
 	error) {
 	if err := t.Check(); err != nil {
@@ -31,33 +32,41 @@ func (m Model) PriceWithin(t *schedule.Traffic, members []int, bytes int64, limi
 	if err := m.check(t.Size, members, bytes); err != nil {
 		return Estimate{}, false, err
 	}
-	most := math.Inf(1)
+	most, after := math.Inf(1), make([]float64, len(t.Rounds)+1)
 	if limit < math.MaxInt64 {
 		most = float64(limit.Seconds()) + 1e-9 // times are rounded to nanoseconds
+		after = m.least(t, members, bytes)
 	}
-	if limit < m.least(t, bytes) {
-		return Estimate{}, false, nil
+	least := Estimate{Time: duration(after[0])}
+	if limit < least.Time {
+		return least, false, nil
 	}
 	p := trafficPrice{model: m, t: t, members: members, bytes: bytes, network: newRound(m, t.Size),
 		symmetry: newAxes(m, members), sent: make([]int64, t.Size)}
 	var e Estimate
 	seconds := 0.0
 	for i, alike := range t.Rounds {
-		one, within, err := p.round(i, most-seconds)
-		if err != nil || !within {
+		one, within, err := p.round(i, (most-seconds-after[i+1])/float64(alike.Times)*(1+1e-9))
+		if err != nil {
 			return Estimate{}, false, err
+		}
+		if !within {
+			return least, false, nil
 		}
 		for range alike.Times { // one by one, to round as Price does
 			seconds += one
 		}
 		if seconds > most {
-			return Estimate{}, false, nil
+			return least, false, nil
 		}
 		e.Rounds += alike.Times
 	}
 	e.SentBytes = sentBytes(bytes, saturated(p.most, slices.Max(p.sent)), t.Chunks)
 	e.Time = duration(seconds)
-	return e, e.Time <= limit, nil
+	if e.Time > limit {
+		return least, false, nil
+	}
+	return e, true, nil
 }
 
 // trafficPrice prices one round of a traffic after the other.
@@ -97,7 +106,8 @@ func (p *trafficPrice) round(i int, limit float64) (float64, bool, error) {
 		return 0, false, fmt.Errorf("cost: %w", err)
 	}
 	p.network.next()
-	for j, msg := range p.messages {
+	walked := 0 // links since the last look at the limit
+	for _, msg := range p.messages {
 		length := fraction(p.bytes, msg.Chunks, t.Chunks)
 		if err := p.network.send(msg.From, msg.To, p.members[msg.From], p.members[msg.To], length); err != nil {
 			return 0, false, err
@@ -108,8 +118,11 @@ func (p *trafficPrice) round(i int, limit float64) (float64, bool, error) {
 		if along == nil {
 			p.sent[msg.From] = saturated(p.sent[msg.From], int64(msg.Chunks)*int64(alike.Times))
 		}
-		if j%lookEvery == lookEvery-1 && p.network.seconds() > limit {
-			return 0, false, nil
+		if walked += 1 + len(p.network.links); walked > lookEvery+4*len(p.network.used) {
+			walked = 0
+			if p.network.seconds() > limit {
+				return 0, false, nil
+			}
 		}
 	}
 	for _, f := range along {
@@ -119,46 +132,133 @@ func (p *trafficPrice) round(i int, limit float64) (float64, bool, error) {
 	return seconds, seconds <= limit, nil
 }
 
-// lookEvery is after how many messages of a round a price looks whether the limit is passed, which takes as long as
-// some of them.
+// lookEvery is after how many links on the ways of messages a price looks whether the limit is passed, and four times
+// as many as carry something in the round, so that to look takes less time than the messages.
 const lookEvery = 1 << 13
 
-// least is a time that no price of the traffic is below: of each round that of its longest message on the fastest link
-// there is, and what its sender's processor has to do for it. On a network of a program's own, on which a message may
-// take no link, it is what the processor has to do.
-func (m Model) least(t *schedule.Traffic, bytes int64) time.Duration {
-	fastest, latency := math.Inf(1), 0.0
-	if ofPackage(m.Network) && m.Network.Links() > 0 {
-		fastest, latency = 0, math.Inf(1)
-		for number := range m.Network.Links() {
-			l := m.Network.Link(number)
-			if l.Check() != nil {
-				return 0 // which the price finds
-			}
-			fastest = max(fastest, l.BytesPerSecond*float64(max(l.Cables, 1)))
-			latency = min(latency, l.Latency.Seconds())
+// least is, for each round, a time in seconds that the price of the rounds from there on is not below, and 0 behind the
+// last. A round takes as long as any of its messages would alone, and as any link for those that it carries, of which
+// it looks at few, and what the busiest processor has to do at least. Where a message has no way, which the price
+// finds, it is 0.
+func (m Model) least(t *schedule.Traffic, members []int, bytes int64) []float64 {
+	s := sample{model: m, t: t, members: members, bytes: bytes, received: make([]int32, t.Size),
+		carried: make([]float64, m.Network.Links())}
+	s.part = schedule.Traffic{Size: t.Size, Chunks: t.Chunks, Orders: t.Orders, Rounds: []schedule.Alike{{
+		Flows: make([]schedule.Flow, 1)}}}
+	after := make([]float64, len(t.Rounds)+1)
+	for i, alike := range slices.Backward(t.Rounds) {
+		seconds := s.round(&alike) * (1 - 1e-9)
+		if s.failed {
+			return make([]float64, len(t.Rounds)+1)
+		}
+		after[i] = after[i+1] + float64(seconds*float64(alike.Times))
+	}
+	return after
+}
+
+// sample looks at some of the messages of rounds.
+type sample struct {
+	model    Model
+	t        *schedule.Traffic
+	members  []int
+	bytes    int64
+	part     schedule.Traffic // scratch: a round of one flow
+	messages []schedule.Message
+	received []int32   // scratch: by rank, 0 between rounds
+	carried  []float64 // scratch: bytes by number of link, 0 between rounds
+	touched  []int     // the links that carry some
+	links    []int
+	failed   bool // a message has no way
+}
+
+// round is a time that a round is not below, in seconds.
+func (s *sample) round(alike *schedule.Alike) float64 {
+	longest, all, most := 0.0, 0, 0 // most: messages of one rank
+	for _, f := range alike.Flows {
+		copies, senders, others := max(f.Messages, 1), f.Count, 1
+		if senders == 0 {
+			senders = (s.t.Size-f.First-1)/max(f.Every, 1) + 1
+		}
+		if f.All {
+			others = max(s.t.Size-2, 1) // Without may be one of them
+		}
+		all, most = all+senders*others*copies, max(most, others*copies)
+		s.some(f, senders)
+		for _, msg := range s.messages {
+			longest = max(longest, s.alone(msg, copies))
 		}
 	}
-	seconds := 0.0
-	for _, alike := range t.Rounds {
-		longest := 0.0
-		add := func(chunks, messages, others int) { // on one way, and in all
-			longest = max(longest, latency+fraction(bytes, chunks, t.Chunks)*float64(messages)/fastest+
-				float64(float64(messages*others)*m.Overhead.Seconds()))
+	for i, msg := range alike.Listed {
+		if i%(len(alike.Listed)/4+1) == 0 {
+			longest = max(longest, s.alone(msg, 1))
 		}
-		for _, f := range alike.Flows {
-			others := 1
-			if f.All {
-				others = max(t.Size-2, 1)
-			}
-			add(f.Chunks, max(f.Messages, 1), others)
-		}
-		for _, msg := range alike.Listed {
-			add(msg.Chunks, 1, 1)
-		}
-		seconds += float64(longest * float64(alike.Times))
+		s.received[msg.To]++
+		most = max(most, int(s.received[msg.To]))
 	}
-	return duration(seconds * (1 - 1e-9))
+	for _, msg := range alike.Listed {
+		s.received[msg.To] = 0
+	}
+	for _, number := range s.touched {
+		s.carried[number] = 0
+	}
+	s.touched = s.touched[:0]
+	all += len(alike.Listed)
+	most = max(most, (2*all+s.t.Size-1)/s.t.Size) // each has two ends
+	return longest + float64(float64(most)*s.model.Overhead.Seconds())
+}
+
+// some sets messages to the first and the last of a flow of so many senders, or to one from the first if it sends to
+// all.
+func (s *sample) some(f schedule.Flow, senders int) {
+	s.messages = s.messages[:0]
+	if f.All {
+		from, to := f.First, (f.First+s.t.Size/2)%s.t.Size
+		if from == to || to == f.Without-1 {
+			return
+		}
+		if f.Order > 0 {
+			from, to = s.t.Orders[f.Order-1][from], s.t.Orders[f.Order-1][to]
+		}
+		s.messages = append(s.messages, schedule.Message{From: from, To: to, Chunks: f.Chunks})
+		return
+	}
+	f.Messages, f.Count = 1, min(senders, 2)
+	f.Every = max(f.Every, 1) * max(senders-1, 1)
+	s.part.Rounds[0].Flows[0] = f
+	var err error
+	s.messages, err = s.part.Messages(s.messages, 0)
+	s.failed = s.failed || err != nil
+}
+
+// alone is how long so many messages from one rank to another take if there are no others, or longer by what their
+// links carry of those before.
+func (s *sample) alone(msg schedule.Message, copies int) float64 {
+	n := s.model.Network
+	var err error
+	if s.links, err = n.Route(s.links[:0], s.members[msg.From], s.members[msg.To]); err != nil {
+		s.failed = true
+		return 0
+	}
+	length := fraction(s.bytes, msg.Chunks, s.t.Chunks)
+	latency, longest, shared := 0.0, 0.0, 0.0
+	for _, number := range s.links {
+		if number < 0 || number >= n.Links() {
+			s.failed = true
+			return 0
+		}
+		l := n.Link(number)
+		if l.Check() != nil {
+			s.failed = true
+			return 0
+		}
+		cables := max(l.Cables, 1)
+		latency += l.Latency.Seconds()
+		longest = max(longest, float64(float64((copies+cables-1)/cables)*length)/l.BytesPerSecond)
+		s.touched = append(s.touched, number)
+		s.carried[number] += float64(float64(copies) * length)
+		shared = max(shared, l.Latency.Seconds()+s.carried[number]/(float64(cables)*l.BytesPerSecond))
+	}
+	return max(latency+longest, shared)
 }
 
 // fraction is bytes*n/k. n is at most k.

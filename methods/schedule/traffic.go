@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Traffic is the messages of a schedule, described for all ranks at once, without steps. It says who sends how many
@@ -180,11 +181,51 @@ func (t *Traffic) Messages(dst []Message, i int) ([]Message, error) {
 		}
 	}
 	dst = append(dst, t.Rounds[i].Listed...)
-	byRank := func(a, b Message) int { return cmp.Compare(a.From, b.From) }
-	if !slices.IsSortedFunc(dst[first:], byRank) {
-		slices.SortStableFunc(dst[first:], byRank)
-	}
+	inTurn(dst[first:], t.Size)
 	return dst, nil
+}
+
+// inTurn sorts messages of so many ranks by those that send them, and leaves those of a rank in order.
+func inTurn(messages []Message, size int) {
+	bySender := func(a, b Message) int { return cmp.Compare(a.From, b.From) }
+	if slices.IsSortedFunc(messages, bySender) {
+		return
+	}
+	if len(messages) < size/16 {
+		slices.SortStableFunc(messages, bySender)
+		return
+	}
+	room, _ := sorting.Get().(*sortRoom)
+	if room == nil {
+		room = &sortRoom{}
+	}
+	defer sorting.Put(room)
+	room.copied = append(room.copied[:0], messages...)
+	if len(room.next) < size {
+		room.next = make([]int32, size)
+	}
+	next := room.next[:size]
+	clear(next)
+	for _, m := range messages {
+		next[m.From]++
+	}
+	begin := int32(0)
+	for rank, count := range next {
+		next[rank] = begin
+		begin += count
+	}
+	for _, m := range room.copied {
+		messages[next[m.From]] = m
+		next[m.From]++
+	}
+}
+
+// sorting has the memory of sorts that are over.
+var sorting sync.Pool // of *sortRoom
+
+type sortRoom struct {
+	copied []Message
+	next   []int32 // by rank: the place of its next message
 }
 
 // most is how many places from First on can send.
