@@ -33,15 +33,6 @@ type Link struct {
 	Cables         int           // 1 to 1024; 0 means 1
 }
 
-// ofPackage reports whether this package has made a network, in which every message takes a link.
-func ofPackage(n Network) bool {
-	switch within(n).(type) {
-	case *torus, *fatTree, *ports, *graph, Graph:
-		return true
-	}
-	return false
-}
-
 // These bound the memory that a price takes.
 const (
 	maxReplicas = 1 << 24

@@ -39,7 +39,8 @@ func TestRejoinRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := r.Gone; len(g) != 2 || g[0].Why != cause || *g[1].Why.(*transport.ClosedError) != (transport.ClosedError{Replica: 2}) {
+	closed := transport.ClosedError{Replica: 2}
+	if g := r.Gone; len(g) != 2 || g[0].Why != cause || *g[1].Why.(*transport.ClosedError) != closed {
 		t.Errorf("%v are gone", g)
 	}
 	if _, err := e[0].Rejoin(ctx, 0); err != errRejoinsTwice {

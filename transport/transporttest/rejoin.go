@@ -93,7 +93,7 @@ func (h *heirs) rejoins(e transport.Endpoint, generation int, gone ...int) (tran
 func (h *heirs) rejoinsBusy(e transport.Endpoint, generation int, gone ...int) (transport.Endpoint, error) {
 	r, err := e.(transport.Rejoiner).Rejoin(background, note(e.Rank(), generation))
 	if err != nil {
-		return nil, fmt.Errorf("Rejoin: %w", err)
+		return nil, fmt.Errorf("to rejoin: %w", err)
 	}
 	h.mu.Lock()
 	h.eps = append(h.eps, r.Endpoint)
@@ -106,7 +106,7 @@ func (h *heirs) rejoinsBusy(e transport.Endpoint, generation int, gone ...int) (
 func (h *heirs) rejoinsWithout(e transport.Endpoint, who int) (transport.Endpoint, error) {
 	r, err := e.(transport.Rejoiner).Rejoin(background, note(e.Rank(), 1))
 	if err != nil {
-		return nil, fmt.Errorf("Rejoin: %w", err)
+		return nil, fmt.Errorf("to rejoin: %w", err)
 	}
 	h.mu.Lock()
 	h.eps = append(h.eps, r.Endpoint)
@@ -370,7 +370,7 @@ func (s *suite) testRejoinGivesUp(t *testing.T, n int, by string) {
 			case by == "close":
 				itself(t, who, err)
 			case !errors.Is(err, cause):
-				return fmt.Errorf("Rejoin: %w, want %w", err, cause)
+				return fmt.Errorf("to rejoin: %w, want %w", err, cause)
 			}
 			return nil
 		}

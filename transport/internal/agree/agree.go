@@ -12,8 +12,8 @@ type Host interface {
 	// Tell sends a message to a process, after those before, and does not wait. The message is the Host's.
 	Tell(to int, message []byte)
 
-	// May says why the others of a generation may not go on without those that are gone, or is nil. ErrNotYet: that will
-	// show; then Retry asks again.
+	// May says why the others of a generation may not go on without those that are gone, or is nil. ErrNotYet: that
+	// will show; then Retry asks again.
 	May(members, gone []int) error
 
 	// Decided is told of the next generation. It begins before any message of it is heard.

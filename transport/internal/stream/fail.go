@@ -54,8 +54,8 @@ func (l *Lane) interrupted() error {
 	return nil
 }
 
-// isTaken reports whether a replica that has left has read what is being sent to it. A Poster may notice later: its engine
-// says when it no longer needs the memory.
+// isTaken reports whether a replica that has left has read what is being sent to it. A Poster may notice later: its
+// engine says when it no longer needs the memory.
 func (l *Lane) isTaken(p *peer, left *parting) bool {
 	return p.begun && left.read >= p.sent.Load() && p.mute.err == nil && posts(p.link.Load())
 }
