@@ -302,7 +302,11 @@ func (r *trainer) train(ctx context.Context, c *gcl.Comm, steps uint64) error {
 // state that these have made.
 func TestCommitDeaths(t *testing.T) {
 	quiet(t)
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if underRace {
+		seeds = 40
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { testDeaths(t, seed) })
 	}
 }

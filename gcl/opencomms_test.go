@@ -10,8 +10,8 @@ import (
 	"gogcl.dev/methods"
 )
 
-// TestNoneOpen: of a communicator whose first connection is closed nothing is open, its Dups neither, and nothing of
-// one that could not be made. SIGQUIT and the log of calls that wait go by that.
+// TestNoneOpen: of a communicator whose first connection is closed nothing is open, its Dups neither, nor what Rejoin has
+// made of it in Run, and nothing of one that could not be made. SIGQUIT and the log of calls that wait go by that.
 func TestNoneOpen(t *testing.T) {
 	for name, c := range map[string]struct {
 		options gcl.Options
@@ -20,6 +20,13 @@ func TestNoneOpen(t *testing.T) {
 	}{
 		"dup": {body: func(ctx context.Context, c *gcl.Comm) error {
 			_, err := c.Dup(ctx)
+			return err
+		}},
+		"rejoined": {body: func(ctx context.Context, c *gcl.Comm) error {
+			c, _, err := gcl.Rejoin(ctx, c)
+			if err == nil {
+				_, err = c.Dup(ctx)
+			}
 			return err
 		}},
 		"not made": {options: gcl.Options{Method: methods.Native}, fails: true},
