@@ -57,6 +57,16 @@
 // timer wakes fewer at a time, in turn. So a circle is found at the latest when each of its replicas has had its turn:
 // within milliseconds among tens of replicas, within a second or so among a thousand that all have messages for all.
 //
+// # Going on
+//
+// The endpoints that New returns are a [transport.Rejoiner], and so are those that Rejoin returns. A replica is gone
+// when it has closed its first endpoint, or its context has ended in Rejoin. Once all others have called Rejoin, a new
+// network is made for them, which shares nothing with the one before; that is let go when all have closed it. The
+// process knows who is gone, so any number may go on. Errors of Rejoin are a *transport.ClosedError, the context's
+// cause, and transport.ErrLeftBehind for a replica that has given up and calls again.
+//
+// # Meetings
+//
 // The endpoints also offer [transport.PeerMemory] and [transport.Boards]; how they work, and the one queue that there
 // is, in docs/design/peer-memory.md.
 package inproc

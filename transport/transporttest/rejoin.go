@@ -139,7 +139,8 @@ func goesOn(e, next transport.Endpoint) error {
 		return errors.New("an endpoint that has been rejoined is not done")
 	}
 	_, dup := e.Dup(background)
-	for what, err := range map[string]error{"Err": e.Err(), "Exchange": e.Exchange(background, call(0, 0), nil), "Dup": dup} {
+	exchange := e.Exchange(background, call(0, 0), nil)
+	for what, err := range map[string]error{"Err": e.Err(), "Exchange": exchange, "Dup": dup} {
 		if !errors.As(err, new(*transport.AbortError)) {
 			return fmt.Errorf("%s of an endpoint that has been rejoined: %v", what, err)
 		}
