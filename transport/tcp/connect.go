@@ -44,7 +44,11 @@ type mesh struct {
 	ctx    context.Context // ends with the mesh; dials in progress have it
 	cancel context.CancelFunc
 	work   sync.WaitGroup // dials, heartbeats, the listeners' loops
-	joined chan int       // replicas that have dialled a control connection
+
+	working sync.Mutex // guards left, and that work grows; nothing else is locked within it
+	left    bool       // this replica has left
+
+	joined chan int // replicas that have dialled a control connection
 
 	shm *shared // nil: messages go over sockets
 
@@ -123,6 +127,9 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	return g.newEndpoint(g.lane, g.where), nil
 }
 
+// maxEarly bounds how many connections of a replica wait for a generation.
+const maxEarly = 1 << 10
+
 // found begins the first generation, of all.
 func (m *mesh) found() (*generation, error) {
 	all := make([]int, m.config.Size)
@@ -176,7 +183,7 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 // job has all the connections that it needs.
 func (m *mesh) short(short *handshake.ShortError, _ time.Duration) {
 	if m.expects() {
-		m.abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.config.Rank, short))
+		m.abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.me(), short))
 	}
 }
 
@@ -197,7 +204,7 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	m.refusal = fmt.Sprintf("; a connection from %v was refused: %v", conn.RemoteAddr(), err)
 	m.mu.Unlock()
 	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
-		m.abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.config.Rank, h.Rank, short))
+		m.abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.me(), m.number(h.Rank), short))
 	}
 	if h.Role == handshake.Control && h.Rank < m.config.Rank {
 		m.controls[h.Rank].release(conn)
@@ -237,7 +244,7 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 		near, err := m.near(m.ctx, conn, h.Rank)
 		if err != nil {
 			if m.ctx.Err() == nil {
-				m.abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, h.Rank, err))
+				m.abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(h.Rank), err))
 			}
 			conn.Close()
 			m.controls[h.Rank].release(handshake.Bare(conn))
@@ -248,7 +255,7 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 		}
 		return
 	}
-	if g := m.await(h.Lane); g != nil {
+	if g := m.await(h.Rank, h.Lane); g != nil {
 		g.attach(h.Rank, h.Lane, conn)
 	} else {
 		conn.Close()
@@ -257,10 +264,15 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 
 // await waits for the generation of a lane that another replica has opened, which may have learnt of the generation
 // first. nil: it is over, or never comes.
-func (m *mesh) await(lane uint64) *generation {
+func (m *mesh) await(peer int, lane uint64) *generation {
+	defer m.controls[peer].early.Add(-1)
+	if m.controls[peer].early.Add(1) > maxEarly {
+		return nil
+	}
 	for {
-		g, now := m.of(lane), m.now.Load()
-		if g != nil || stream.GenerationOf(lane) < now.number {
+		now := m.now.Load() // before the look
+		g := m.of(lane)
+		if g != nil || stream.GenerationOf(lane) != now.number+1 {
 			return g
 		}
 		select {
@@ -300,7 +312,7 @@ func (g *generation) attach(place int, lane uint64, conn net.Conn) {
 		return
 	}
 	if err != nil {
-		g.lost(place, fmt.Errorf("replica %d cannot use a connection to it: %w", g.config.Rank, err))
+		g.lost(place, fmt.Errorf("replica %d cannot use a connection to it: %w", g.me(), err))
 		return
 	}
 	g.give(place, lane, link)
@@ -452,7 +464,7 @@ func endedError(replicas []int) error {
 // connect makes the link of a lane to a replica.
 func (g *generation) connect(place int, lane uint64) {
 	m := g.mesh
-	m.work.Go(func() {
+	m.goes(func() {
 		if m.shm != nil {
 			g.connectRings(place, lane)
 			return
@@ -480,7 +492,7 @@ func (g *generation) connect(place int, lane uint64) {
 
 // cannotConnect is the error of a replica that has no descriptor for a connection.
 func (m *mesh) cannotConnect(peer int, short *handshake.ShortError) error {
-	return fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, peer, short)
+	return fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(peer), short)
 }
 
 // parker makes a Parker for a lane.
@@ -495,13 +507,14 @@ func (m *mesh) parker(lane uint64) (p stream.Parker, err error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tcp: replica %d cannot open a lane, which takes two descriptors, "+
-			"and one for each replica that it speaks to: %w", m.config.Rank, err)
+			"and one for each replica that it speaks to: %w", m.me(), err)
 	}
 	return p, nil
 }
 
 // leave ends all connections, when what is to be told is told.
 func (m *mesh) leave() {
+	m.bid()
 	m.cancel()
 	m.listener.Close()
 	for _, c := range m.controls {
@@ -514,7 +527,19 @@ func (m *mesh) leave() {
 			<-c.written
 		}
 	}
+	m.working.Lock()
+	m.left = true
+	m.working.Unlock()
 	m.work.Wait()
+}
+
+// goes has something done on a goroutine of the mesh, unless this replica has left.
+func (m *mesh) goes(f func()) {
+	m.working.Lock()
+	defer m.working.Unlock()
+	if !m.left {
+		m.work.Go(f)
+	}
 }
 
 // beat has the replica say something to all others, again and again.

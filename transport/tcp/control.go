@@ -30,8 +30,9 @@ type control struct {
 	peer    int
 	process *process // the peer's, if it can be asked after
 
-	ended  atomic.Bool // the connection has, by the other side
-	parted atomic.Bool // the peer has left the job: it does not go on elsewhere
+	ended  atomic.Bool  // the connection has, by the other side
+	parted atomic.Bool  // the peer has said that it leaves the job: it does not go on elsewhere
+	early  atomic.Int32 // connections of the peer that wait for a generation
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond  // queue or leaving
@@ -233,6 +234,9 @@ func (c *control) gone() bool { return c.ended.Load() && c.process.ended(0) }
 func (c *control) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.leaving {
+		return
+	}
 	c.leaving = true
 	c.changed.Signal()
 	if c.conn == nil { // nor will there be one
@@ -332,7 +336,6 @@ func (c *control) lost(conn net.Conn, err error, silence time.Duration) {
 	m := c.mesh
 	g := m.now.Load()
 	if !g.misses(c.peer) {
-		c.parted.Store(true)
 		m.lose(c.peer, errParted)
 		return
 	}

@@ -117,6 +117,18 @@ func (m *mesh) handle(place int, message []byte) error {
 	return g.node.Handle(g.numbers[place], message)
 }
 
+// number is what the users of this generation call a replica: for those that are not in it, and before the first, its
+// place.
+func (m *mesh) number(place int) int {
+	if g := m.now.Load(); g != nil && g.numbers[place] >= 0 {
+		return g.numbers[place]
+	}
+	return place
+}
+
+// me is the number of this replica.
+func (m *mesh) me() int { return m.number(m.config.Rank) }
+
 // misses reports whether the end of the connection to a replica matters to the generation.
 func (g *generation) misses(place int) bool {
 	return g.numbers[place] >= 0 && g.node.Misses(g.numbers[place])

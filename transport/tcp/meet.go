@@ -399,7 +399,7 @@ func (v *visit) Fail(err error) error {
 const patience = time.Second
 
 // vacate returns when no member can touch the memory of the call any more. All have been told that there is an abort:
-// see mesh.Aborting.
+// see generation.Aborting.
 func (v *visit) vacate() {
 	v.until = time.Now().Add(patience)
 	v.Vacate()

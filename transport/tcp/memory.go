@@ -165,7 +165,7 @@ func (g *generation) connectRings(peer int, lane uint64) {
 	switch {
 	case errors.Is(err, net.ErrClosed):
 	case err != nil:
-		g.node.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, peer, err))
+		g.node.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(peer), err))
 	default:
 		// First: a lane that has its link may send, and leave.
 		m.controls[peer].tell(appendRingMade(nil, lane))

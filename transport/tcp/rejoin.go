@@ -63,14 +63,12 @@ func (m council) minority(members, gone []int) error {
 }
 
 // Decided implements agree.Host.
-func (m council) Decided(d agree.Decision) {
+func (m council) Decided(d agree.Decision) error {
 	old := m.now.Load()
 	m.unsure = time.Time{}
 	g, err := m.begin(d.Members)
 	if err != nil {
-		m.council.End()
-		m.Ended(err)
-		return
+		return err
 	}
 	r := &transport.Rejoined{Endpoint: g.newEndpoint(g.lane, g.where), Generation: g.number, Notes: d.Notes}
 	for _, place := range d.Members {
@@ -86,6 +84,12 @@ func (m council) Decided(d agree.Decision) {
 	}
 	old.next = r
 	close(old.over)
+	for place, gone := range m.departed { // while the others have decided that it goes on
+		if !gone.When.IsZero() {
+			g.lost(place, gone.Why)
+		}
+	}
+	return nil
 }
 
 // Ended implements agree.Host.
@@ -96,13 +100,13 @@ func (m council) Ended(err error) {
 	g := m.now.Load()
 	g.ended = err
 	close(g.over)
-	m.work.Go(func() { // what is told may have to wait for locks that the caller holds
+	m.goes(func() { // what is told may have to wait for locks that the caller holds
 		g.node.Abort(err)
 		m.bid()
 	})
 }
 
-// bid tells the others that this replica goes on with none of them.
+// bid tells the others that this replica leaves the job, in whatever generation it is, and tells no more.
 func (m *mesh) bid() {
 	for _, c := range m.controls {
 		if c != nil {
@@ -116,7 +120,7 @@ func (m *mesh) bid() {
 func (m *mesh) hears(place int, message []byte) error {
 	if len(message) == 0 {
 		m.controls[place].parted.Store(true)
-		m.lose(place, errors.New("it goes on with none of the others"))
+		m.lose(place, errParted)
 		return nil
 	}
 	m.life.Lock()
@@ -185,10 +189,11 @@ func (e *endpoint) Rejoin(ctx context.Context, note uint64) (*transport.Rejoined
 		return g.next, nil
 	case g.ended != nil:
 		return nil, g.ended
-	case ctx.Err() == nil:
+	case ctx.Err() == nil || m.ctx.Err() != nil:
 		return nil, &transport.ClosedError{Replica: me}
 	}
 	g.ended = context.Cause(ctx)
+	close(g.over)
 	m.council.End()
 	m.bid()
 	return nil, g.ended

@@ -16,11 +16,12 @@ type Host interface {
 	// will show; then Retry asks again.
 	May(members, gone []int) error
 
-	// Decided is told of the next generation. It begins before any message of it is heard.
-	Decided(d Decision)
+	// Decided is told of the next generation. It begins before any message of it is heard. After an error this process
+	// is not in the job any more.
+	Decided(d Decision) error
 
 	// Ended is told that this process is not in the job any more: the others go on without it, and err is
-	// ErrLeftBehind, or it may not go on, as May has said.
+	// ErrLeftBehind, or it may not go on, as May or Decided has said.
 	Ended(err error)
 }
 
@@ -168,8 +169,10 @@ func (m *Member) take(gone []int, notes []uint64) {
 	for id := range m.lost { // while the decision was being made
 		m.grow([]int{id})
 	}
-	m.host.Decided(Decision{Generation: m.generation, Members: slices.Clone(left), Notes: notes,
-		Gone: slices.Clone(gone)})
+	if err := m.host.Decided(Decision{Generation: m.generation, Members: slices.Clone(left), Notes: notes,
+		Gone: slices.Clone(gone)}); err != nil {
+		m.end(err)
+	}
 }
 
 func (m *Member) end(err error) {

@@ -126,7 +126,7 @@ func (p *process) May(members, gone []int) error {
 	return fmt.Errorf("%d of %d are left", left, len(members))
 }
 
-func (p *process) Decided(d Decision) {
+func (p *process) Decided(d Decision) error {
 	w := p.world
 	key := fmt.Sprintf("generation %d of %v with %v", d.Generation, d.Members, d.Notes)
 	w.note("%d takes %s, after %s", p.id, key, p.at)
@@ -144,6 +144,7 @@ func (p *process) Decided(d Decision) {
 			w.fail("two jobs at a time: %s and %s", key, other.at)
 		}
 	}
+	return nil
 }
 
 // whole reports whether all members of a decision live and have taken it last.

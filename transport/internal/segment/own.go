@@ -134,7 +134,7 @@ func (s *Segment) FreeSeats(lane uint64) {
 	delete(s.seats, lane)
 }
 
-// Aborted is a word that another process sets, if it is 0, to its rank and 1 when it aborts: it then looks for calls of
+// Aborted is a word that another process sets when it aborts, to who it is, and 0 before: it then looks for calls of
 // this process that touch its memory, and this one looks at the word after it has said that a call does.
 func (m memory) Aborted() *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&m[abortedAt])) }
 
