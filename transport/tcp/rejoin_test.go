@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// TestRejoinWithoutHalf: where two of four have left, the other two go on, though neither can have replica 0, and though
-// one may hear of the ends from the other before it sees them.
+// TestRejoinWithoutHalf: where two of four have left, the other two go on, though neither is replica 0, and though one
+// may hear of the ends from the other before it sees them.
 func TestRejoinWithoutHalf(t *testing.T) {
 	for range 20 {
 		eps, err := New(4, TCP)
