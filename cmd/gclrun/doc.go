@@ -51,6 +51,10 @@
 // process that a replica has started and that outlives the replica in its group may write to the output for as long. It
 // is killed when the job ends.
 //
+// With -survive they have longer: as long as -min replicas (1) run or have ended with 0, nobody is ended, and the exit
+// code of gclrun is 0. Each replica that fails is named in a line at once. When fewer are left the others are ended as
+// above. It is for programs that go on without those that are gone, by gcl.Rejoin.
+//
 // The last line on standard error says which replica is to blame:
 //
 //	gclrun: replica 2 (pid 4711 on node1) was ended by signal 9 (killed)

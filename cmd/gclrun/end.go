@@ -17,10 +17,12 @@ import (
 //	      |----------------------|----------------|----------------------|
 //	                      SIGTERM to all   SIGKILL to all         one line: whom to blame
 //
-// The same begins when the last replica has ended and processes that it has started keep its output open.
+// The same begins when the last replica has ended and processes that it has started keep its output open. By -survive it
+// does not begin for a replica that fails while enough others have not.
 type job struct {
 	replicas       []*replica
 	grace          time.Duration
+	min            int // of -survive: so many replicas go on when others fail; 0: none does
 	after          func(time.Duration) <-chan time.Time
 	stdout, stderr *sink
 
@@ -78,13 +80,27 @@ func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 		}
 		if j.running == 0 && drained == nil && code == command.OK {
 			var line string
-			if line, code = judge(j.endings, j.sent, hostname()); code != command.OK {
+			if line, code = judge(j.endings, j.sent, hostname()); code != command.OK && j.survives() {
+				code = command.OK // and each line has been said
+			}
+			if code != command.OK {
 				said = j.say(line)
 			}
 		}
 	}
 	j.send(syscall.SIGKILL, true) // nothing is left running
 	return j.exit(code)
+}
+
+// survives reports whether enough replicas run or have ended well, by -survive.
+func (j *job) survives() bool {
+	well := j.running
+	for _, e := range j.endings {
+		if e.Code == command.OK {
+			well++
+		}
+	}
+	return j.min > 0 && well >= j.min
 }
 
 // say writes a line of gclrun's. It waits as long as nobody reads gclrun's output, which the channel tells.
@@ -115,6 +131,12 @@ func (j *job) end(r *replica) {
 	}
 	j.endings = append(j.endings, e)
 	failed := before || failing(e)
+	if j.survives() {
+		if line, code := judge([]ending{e}, j.sent, hostname()); code != command.OK {
+			<-j.say(line + "; the others go on")
+		}
+		failed = false
+	}
 	if failed && !before { // a busy machine may take long to report those that are ending already
 		for _, other := range j.replicas {
 			if other != r && isEnding(other.cmd.Process.Pid) {

@@ -41,6 +41,47 @@ func TestFirstFailure(t *testing.T) {
 	}
 }
 
+// TestSurvive: with -survive replicas that fail are named, and the others go on until fewer than -min are left.
+func TestSurvive(t *testing.T) {
+	t.Run("enough", func(t *testing.T) {
+		s := prepare(t, "-n", "4", "-survive", "-min", "2").raise(4)
+		s.puppets[1].tell("raise 9")
+		killed := blamed(s.puppets[1], "was ended by signal 9 (killed); the others go on")
+		if got := line(t, s.stderr); got != killed {
+			t.Errorf("%q, want %q", got, killed)
+		}
+		s.puppets[0].tell("exit 3")
+		failed := blamed(s.puppets[0], "ended with exit code 3; the others go on")
+		if got := line(t, s.stderr); got != failed {
+			t.Errorf("%q, want %q", got, failed)
+		}
+		s.puppets[2].do(`out "I go on\n"`)
+		s.puppets[2].tell("exit 0")
+		s.puppets[3].tell("exit 0")
+		s.ends(0, "I go on\n", "")
+	})
+	t.Run("too few", func(t *testing.T) {
+		s := prepare(t, "-n", "3", "-survive", "-min", "2").raise(3)
+		s.puppets[0].tell("exit 0")
+		s.puppets[0].gone()
+		s.puppets[1].tell("exit 3")
+		if got, want := line(t, s.stderr), blamed(s.puppets[1], "ended with exit code 3; the others go on"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		s.puppets[2].tell("exit 4")
+		s.ends(3, "", blamed(s.puppets[1], "ended with exit code 3, one of 2 that failed"))
+	})
+	t.Run("the rest is ended", func(t *testing.T) {
+		s := prepare(t, "-n", "2", "-survive", "-min", "2", "-grace", "7s").raise(2)
+		s.puppets[1].tell("exit 3")
+		if d := s.tick(); d != 7*time.Second {
+			t.Errorf("grace %v", d)
+		}
+		s.puppets[0].gone()
+		s.ends(3, "", blamed(s.puppets[1], "ended with exit code 3"))
+	})
+}
+
 // TestNoGrace: nobody is ended before the moment is over in which the cause of the end may come.
 func TestNoGrace(t *testing.T) {
 	s := prepare(t, "-n", "2", "-grace", "0s").raise(2)

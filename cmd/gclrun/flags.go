@@ -19,6 +19,8 @@ type settings struct {
 	transport string
 	prefix    bool
 	grace     time.Duration
+	survive   bool     // replicas go on when others fail
+	min       int      // how many must be left, or have ended well
 	program   []string // name and arguments
 }
 
@@ -41,6 +43,8 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	flags.BoolVar(&s.prefix, "prefix", false, `begin each line of output with the rank of its replica, as in "[3] "`)
 	flags.DurationVar(&s.grace, "grace", 5*time.Second, "how long the others may go on after one has failed, before "+
 		"SIGTERM; and after that, before SIGKILL")
+	flags.BoolVar(&s.survive, "survive", false, "let the others go on when one fails, for programs that do (gcl.Rejoin)")
+	flags.IntVar(&s.min, "min", 1, "with -survive, end the others when fewer `replicas` than that are left")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(stdout, usage)
@@ -49,8 +53,8 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, err
 	}
 	s.program = flags.Args()
-	given := false
-	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "n" })
+	given, bounded := false, false
+	flags.Visit(func(f *flag.Flag) { given, bounded = given || f.Name == "n", bounded || f.Name == "min" })
 	switch {
 	case !given:
 		return nil, errors.New("-n is missing, want the number of replicas")
@@ -60,6 +64,10 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, fmt.Errorf("-transport %q, want one of %s", s.transport, strings.Join(transports, ", "))
 	case s.grace < 0:
 		return nil, fmt.Errorf("-grace %v, want 0 or more", s.grace)
+	case bounded && !s.survive:
+		return nil, errors.New("-min without -survive: the others end when one fails")
+	case s.min < 1 || s.min > s.n:
+		return nil, fmt.Errorf("-min %d, want 1 to -n, %d", s.min, s.n)
 	case len(s.program) == 0:
 		return nil, errors.New("the program is missing")
 	}
@@ -92,5 +100,8 @@ Replica 0 reads standard input; the others find it empty. Lines of output stay w
 and USR2 are passed on; a second INT kills. When one replica fails, the others are ended. The last line says which
 replica is to blame, and the exit code is that of the replica: 128 + n after signal n. It is 2 when the flags are wrong,
 127 when there is no such program, 126 when it cannot be started, and 1 when gclrun itself fails.
+
+With -survive a line says which replica has failed, the others go on as long as -min of them have not, and the exit code
+is 0 if so many end well.
 
 `

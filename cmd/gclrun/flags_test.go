@@ -28,6 +28,11 @@ func TestParse(t *testing.T) {
 		{"-n 4 --", "the program is missing"},
 		{"-n 4 -np 4 prog", "flag provided but not defined: -np"},
 		{"-n 4 -transport mpi prog", `-transport "mpi", want one of auto, tcp, unix, shm`},
+		{"-n 4 -survive prog", ""},
+		{"-n 4 -survive -min 4 prog", ""},
+		{"-n 4 -min 2 prog", "-min without -survive: the others end when one fails"},
+		{"-n 4 -survive -min 0 prog", "-min 0, want 1 to -n, 4"},
+		{"-n 4 -survive -min 5 prog", "-min 5, want 1 to -n, 4"},
 		{"-n 4 -grace -1s prog", "-grace -1s, want 0 or more"},
 		{"-n 4 -grace 5 prog", `invalid value "5" for flag -grace: parse error`},
 	} {
@@ -67,7 +72,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"gclrun -n 4 -bind ./train -epochs 10", "\n  -n replicas\n", "\n  -bind\n",
-		"\n  -transport transport\n", "\n  -prefix\n", "\n  -grace duration\n"}
+		"\n  -transport transport\n", "\n  -prefix\n", "\n  -grace duration\n", "\n  -survive\n", "\n  -min replicas\n"}
 	for _, entry := range e.Replica(0) {
 		name, _, _ := strings.Cut(entry, "=")
 		want = append(want, name)

@@ -57,6 +57,9 @@ func run(args []string, after func(time.Duration) <-chan time.Time) int {
 		stderr = newSink(os.Stderr)
 	}
 	j := &job{replicas: replicas, grace: s.grace, after: after, stdout: stdout, stderr: stderr}
+	if s.survive {
+		j.min = s.min
+	}
 	return j.wait(signals, pumpAll(replicas, stdout, stderr, s.prefix))
 }
 
