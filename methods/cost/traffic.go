@@ -180,7 +180,10 @@ func (s *sample) round(alike *schedule.Alike) float64 {
 			senders = (s.t.Size-f.First-1)/max(f.Every, 1) + 1
 		}
 		if f.All {
-			others = max(s.t.Size-2, 1) // Without may be one of them
+			others = s.t.Size - 1
+			if f.Without > 0 { // which may be one of them
+				others--
+			}
 		}
 		all, most = all+senders*others*copies, max(most, others*copies)
 		s.some(f, senders)

@@ -26,7 +26,8 @@ var modelledFuncs = []struct{ file, funcs string }{
 	{"../segment/ring.go", "room Send publish wait done Changed End look Peek Skip Done"},
 	{"../segment/layout.go", "find enter strike"},
 	{"../segment/own.go", "release Free Ended"},
-	{"../../tcp/memory.go", "answers wake Close Aborting"},
+	{"../../tcp/memory.go", "answers wake Close"},
+	{"../../tcp/generation.go", "Aborting setAborted"}, // of one generation, as the models have it
 	{"../../tcp/memory_linux.go", "Look come Park"},
 	{"../../tcp/meet.go", "newVisit seat Ring Proclaim Wait Interruption reason Fail vacate Stuck Show Views view"},
 	{"../stream/node.go", "stop"},
