@@ -17,8 +17,8 @@ import (
 //	      |----------------------|----------------|----------------------|
 //	                      SIGTERM to all   SIGKILL to all         one line: whom to blame
 //
-// The same begins when the last replica has ended and processes that it has started keep its output open. By -survive it
-// does not begin for a replica that fails while enough others have not.
+// The same begins when the last replica has ended and processes that it has started keep its output open. By -survive
+// it does not begin for a replica that fails while enough others have not.
 type job struct {
 	replicas       []*replica
 	grace          time.Duration

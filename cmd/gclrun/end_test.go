@@ -65,8 +65,9 @@ func TestSurvive(t *testing.T) {
 		s.puppets[0].tell("exit 0")
 		s.puppets[0].gone()
 		s.puppets[1].tell("exit 3")
-		if got, want := line(t, s.stderr), blamed(s.puppets[1], "ended with exit code 3; the others go on"); got != want {
-			t.Errorf("%q, want %q", got, want)
+		failed := blamed(s.puppets[1], "ended with exit code 3; the others go on")
+		if got := line(t, s.stderr); got != failed {
+			t.Errorf("%q, want %q", got, failed)
 		}
 		s.puppets[2].tell("exit 4")
 		s.ends(3, "", blamed(s.puppets[1], "ended with exit code 3, one of 2 that failed"))
