@@ -121,7 +121,7 @@ func (l *Lane) Inquire(limit time.Duration) [][]byte {
 		}
 	}
 	r.asking, r.over, r.last = false, r.number, slices.Clone(r.replies)
-	return r.replies
+	return slices.Clone(r.last) // a reply may still come
 }
 
 // silent reports whether a replica that is there has not replied to the last query.
