@@ -519,11 +519,6 @@ func (m *mesh) leave() {
 	m.listener.Close()
 	for _, c := range m.controls {
 		if c != nil {
-			c.leave()
-		}
-	}
-	for _, c := range m.controls {
-		if c != nil {
 			<-c.written
 		}
 	}

@@ -64,7 +64,7 @@ func TestLeftBehindWhileMeeting(t *testing.T) {
 		})
 	}
 	m := <-meshes
-	for !m.controls[2].isReserved() {
+	for !m.controls[2].isReserved() && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	m.controls[2].tell([]byte{rejoining, 0, 0, 1, 2, 1, 7}) // generation 0, without replica 2

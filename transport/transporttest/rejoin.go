@@ -91,26 +91,32 @@ func (h *heirs) rejoins(e transport.Endpoint, generation int, gone ...int) (tran
 
 // rejoinsBusy is rejoins for an endpoint that may be in a call.
 func (h *heirs) rejoinsBusy(e transport.Endpoint, generation int, gone ...int) (transport.Endpoint, error) {
+	r, err := h.next(e, generation)
+	if err != nil {
+		return nil, err
+	}
+	return r.Endpoint, told(e, r, generation, gone)
+}
+
+// next has the replica of an endpoint rejoin.
+func (h *heirs) next(e transport.Endpoint, generation int) (*transport.Rejoined, error) {
 	r, err := e.(transport.Rejoiner).Rejoin(background, note(e.Rank(), generation))
 	if err != nil {
 		return nil, fmt.Errorf("to rejoin: %w", err)
 	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.eps = append(h.eps, r.Endpoint)
-	h.mu.Unlock()
-	return r.Endpoint, told(e, r, generation, gone)
+	return r, nil
 }
 
 // rejoinsWithout is rejoins without a replica that gives up meanwhile. It may have told the others before that it goes
 // on: then it is lost to the next endpoint, and they rejoin once more.
 func (h *heirs) rejoinsWithout(e transport.Endpoint, who int) (transport.Endpoint, error) {
-	r, err := e.(transport.Rejoiner).Rejoin(background, note(e.Rank(), 1))
+	r, err := h.next(e, 1)
 	if err != nil {
-		return nil, fmt.Errorf("to rejoin: %w", err)
+		return nil, err
 	}
-	h.mu.Lock()
-	h.eps = append(h.eps, r.Endpoint)
-	h.mu.Unlock()
 	if slices.Contains(r.Replicas, who) {
 		if err := told(e, r, 1, nil); err != nil {
 			return nil, err
