@@ -25,21 +25,19 @@ import (
 // mesh is one replica's connections to the others, for as long as the job lasts. The replicas have the numbers of the
 // first generation: a replica's place.
 type mesh struct {
-	config    Config
-	listener  *Listener
-	addresses []Address
-	processes []string       // where the replicas run
-	local     transport.Link // within a host
-	network   transport.Link // between hosts
-	controls  []*control     // nil for its own
+	config   Config
+	listener *Listener
+	address  Address        // of this replica
+	local    transport.Link // within a host
+	network  transport.Link // between hosts
 
-	now atomic.Pointer[generation]
+	controls atomic.Pointer[[]*control] // by place; nil for its own, and for those that this replica never knew
+	now      atomic.Pointer[generation]
 
-	life     sync.Mutex // guards what follows, and what a generation has agreed on
-	council  *agree.Member
-	unsure   time.Time        // when the kernel was asked first who has ended; zero: not in this generation
-	departed []transport.Gone // those that are gone, as this replica has learnt it
-	open     int              // generations whose node is not closed
+	life    sync.Mutex // guards what follows, what a generation has agreed on, and that controls grow
+	council *agree.Member
+	unsure  time.Time // when the kernel was asked first who has ended; zero: not in this generation
+	open    int       // generations whose node is not closed
 
 	ctx    context.Context // ends with the mesh; dials in progress have it
 	cancel context.CancelFunc
@@ -75,8 +73,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		l.Close()
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
 	}
-	m := &mesh{config: c, listener: l, addresses: addresses, controls: make([]*control, c.Size),
-		joined: make(chan int, c.Size)}
+	m := &mesh{config: c, listener: l, address: addresses[c.Rank], joined: make(chan int, c.Size)}
 	if c.Network.memory() {
 		var err error
 		m.shm, l.shm = l.shm, nil
@@ -91,27 +88,24 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	if m.shm != nil && c.Crowded {
 		m.shm.crowd.Force(true)
 	}
+	m.address.Where = handshake.Bounded(m.address.Where, maxWhere)
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
-	for r := range m.controls {
+	controls := make([]*control, c.Size)
+	for r := range controls {
 		if r != c.Rank {
-			m.controls[r] = newControl(m, r)
-			if addresses[r].Host == addresses[c.Rank].Host {
-				m.controls[r].process = newProcess(addresses[c.Rank].Process, addresses[r].Process)
-			}
+			controls[r] = newControl(m, r)
+			controls[r].isAt(addresses[r])
 		}
 	}
-	m.processes = make([]string, len(addresses))
-	for r := range addresses {
-		m.processes[r] = handshake.Bounded(addresses[r].Where, maxWhere)
-	}
+	m.controls.Store(&controls)
 	m.local, m.network = links(c.Network, addresses)
 	m.local.Why = l.why
 	g, err := m.found()
 	if err != nil {
 		m.cancel()
 		l.Close()
-		m.shm.close(m.controls)
+		m.shm.close(m.all())
 		return nil, err
 	}
 	if c.meets != nil {
@@ -127,6 +121,25 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	return g.newEndpoint(g.lane, g.where), nil
 }
 
+// all are the control connections, by place.
+func (m *mesh) all() []*control { return *m.controls.Load() }
+
+// at is the control connection to a replica, or nil: it is this one, or one that it never knew.
+func (m *mesh) at(place int) *control {
+	if all := m.all(); place < len(all) {
+		return all[place]
+	}
+	return nil
+}
+
+// addressOf is where a replica is.
+func (m *mesh) addressOf(place int) Address {
+	if place == m.config.Rank {
+		return m.address
+	}
+	return m.at(place).address
+}
+
 // maxEarly bounds how many connections of a replica wait for a generation.
 const maxEarly = 1 << 10
 
@@ -136,8 +149,7 @@ func (m *mesh) found() (*generation, error) {
 	for place := range all {
 		all[place] = place
 	}
-	m.council = agree.New(m.config.Rank, all, council{m})
-	m.departed = make([]transport.Gone, m.config.Size)
+	m.council = agree.New(m.config.Rank, all, len(all), council{m})
 	return m.begin(all)
 }
 
@@ -167,13 +179,13 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 	case h.Rank >= me:
 		return fmt.Errorf("replica %d dials replica %d: the lower number dials", h.Rank, me)
 	case h.Role == handshake.Control:
-		return m.controls[h.Rank].reserve(conn, h.Lane)
+		return m.at(h.Rank).reserve(conn, h.Lane)
 	case h.Role == handshake.Data && m.shm != nil:
 		return fmt.Errorf("replica %d dials a connection for data, and this replica shares memory: give all replicas "+
 			"transport %q", h.Rank, Shm)
 	case h.Role != handshake.Data:
 		return fmt.Errorf("a connection for %v: this replica is past that", h.Role)
-	case !m.controls[h.Rank].isReserved():
+	case !m.at(h.Rank).isReserved():
 		return fmt.Errorf("replica %d has no control connection yet: that comes first", h.Rank)
 	}
 	return nil
@@ -189,8 +201,8 @@ func (m *mesh) short(short *handshake.ShortError, _ time.Duration) {
 
 // expects reports whether this replica waits for another one to dial.
 func (m *mesh) expects() bool {
-	for _, c := range m.controls[:m.config.Rank] {
-		if !c.isReserved() {
+	for _, c := range m.all()[:m.config.Rank] {
+		if c != nil && !c.isReserved() {
 			return true
 		}
 	}
@@ -207,7 +219,7 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 		m.abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.me(), m.number(h.Rank), short))
 	}
 	if h.Role == handshake.Control && h.Rank < m.config.Rank {
-		m.controls[h.Rank].release(conn)
+		m.at(h.Rank).release(conn)
 	}
 }
 
@@ -235,7 +247,7 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 	if !stop() || err != nil || b[0] != started {
 		conn.Close()
 		if h.Role == handshake.Control {
-			m.controls[h.Rank].release(handshake.Bare(conn))
+			m.at(h.Rank).release(handshake.Bare(conn))
 		}
 		return
 	}
@@ -247,10 +259,10 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 				m.abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(h.Rank), err))
 			}
 			conn.Close()
-			m.controls[h.Rank].release(handshake.Bare(conn))
+			m.at(h.Rank).release(handshake.Bare(conn))
 			return
 		}
-		if m.controls[h.Rank].start(conn, handshake.Bare(conn), near) {
+		if m.at(h.Rank).start(conn, handshake.Bare(conn), near) {
 			m.joined <- h.Rank
 		}
 		return
@@ -265,8 +277,8 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 // await waits for the generation of a lane that another replica has opened, which may have learnt of the generation
 // first. nil: it is over, or never comes.
 func (m *mesh) await(peer int, lane uint64) *generation {
-	defer m.controls[peer].early.Add(-1)
-	if m.controls[peer].early.Add(1) > maxEarly {
+	defer m.at(peer).early.Add(-1)
+	if m.at(peer).early.Add(1) > maxEarly {
 		return nil
 	}
 	for {
@@ -320,7 +332,7 @@ func (g *generation) attach(place int, lane uint64, conn net.Conn) {
 
 // give gives a link to its lane.
 func (g *generation) give(place int, lane uint64, link stream.Link) {
-	if g.numbers[place] < 0 {
+	if !g.has(place) {
 		link.Close()
 		return
 	}
@@ -439,14 +451,14 @@ func (m *mesh) meetOne(ctx context.Context, r int) error {
 		conn.Close()
 		return err
 	}
-	m.controls[r].start(conn, nil, near)
+	m.at(r).start(conn, nil, near)
 	return nil
 }
 
 // ended are the replicas that have not come and never will, ascending: their processes have ended.
 func (m *mesh) ended(missing map[int]bool) (ended []int) {
 	for _, r := range slices.Sorted(maps.Keys(missing)) {
-		if c := m.controls[r]; c.process.ended(0) && !c.isReserved() { // in this order: it may come, and end then
+		if c := m.at(r); c.process.ended(0) && !c.isReserved() { // in this order: it may come, and end then
 			ended = append(ended, r)
 		}
 	}
@@ -517,7 +529,7 @@ func (m *mesh) leave() {
 	m.bid()
 	m.cancel()
 	m.listener.Close()
-	for _, c := range m.controls {
+	for _, c := range m.all() {
 		if c != nil {
 			<-c.written
 		}
@@ -552,7 +564,7 @@ func (m *mesh) beat() {
 			select {
 			case <-t.C:
 				beat = appendHeartbeat(beat[:0], m.taken.Load())
-				for _, c := range m.controls {
+				for _, c := range m.all() {
 					if c != nil {
 						c.tell(beat)
 					}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/stream"
 )
 
@@ -28,7 +30,9 @@ import (
 type control struct {
 	mesh    *mesh
 	peer    int
-	process *process // the peer's, if it can be asked after
+	address Address
+	process *process       // the peer's, if it can be asked after
+	left    transport.Gone // if the peer is gone, as this replica has learnt it; guarded by mesh.life
 
 	ended  atomic.Bool  // the connection has, by the other side
 	parted atomic.Bool  // the peer has said that it leaves the job: it does not go on elsewhere
@@ -79,6 +83,15 @@ func newControl(m *mesh, peer int) *control {
 	c := &control{mesh: m, peer: peer, written: make(chan struct{}), queue: make([]byte, 0, usualQueue)}
 	c.changed.L = &c.mu
 	return c
+}
+
+// isAt says where the peer is, before it is dialled or has started.
+func (c *control) isAt(a Address) {
+	a.Where = handshake.Bounded(a.Where, maxWhere)
+	c.address = a
+	if here := c.mesh.address; a.Host == here.Host {
+		c.process = newProcess(here.Process, a.Process)
+	}
 }
 
 // reserve is for a connection that is about to start. It ends an earlier attempt of the same process, if that has not

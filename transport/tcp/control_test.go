@@ -112,7 +112,7 @@ func TestHeartbeats(t *testing.T) {
 		sender, receiver := quietMesh(1, 2), quietMesh(0, 2)
 		for _, m := range []*mesh{sender, receiver} {
 			m.config.Silence = silence
-			m.controls[m.config.Rank] = nil
+			m.all()[m.config.Rank] = nil
 			m.ctx, m.cancel = context.WithCancel(context.Background())
 			g, err := m.found()
 			if err != nil {
@@ -126,13 +126,13 @@ func TestHeartbeats(t *testing.T) {
 		}
 		go there.Write([]byte{started})
 		sender.join(here, hello)
-		receiver.controls[1].start(there, nil, nil)
+		receiver.at(1).start(there, nil, nil)
 		sender.beat()
 		time.Sleep(silence)
-		receiver.controls[1].mu.Lock()
-		taken := receiver.controls[1].taken
-		receiver.controls[1].mu.Unlock()
-		if taken != 1 || receiver.controls[1].lastTook().IsZero() {
+		receiver.at(1).mu.Lock()
+		taken := receiver.at(1).taken
+		receiver.at(1).mu.Unlock()
+		if taken != 1 || receiver.at(1).lastTook().IsZero() {
 			t.Errorf("the other replica knows of %d connections, want 1", taken)
 		}
 		sender.abort(errors.New("the end"))
@@ -145,7 +145,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quietMesh(0, 2)
 		m.config.Silence = time.Second
-		m.controls[0] = nil
+		m.all()[0] = nil
 		m.ctx, m.cancel = context.WithCancel(context.Background())
 		g, err := m.found()
 		if err != nil {
@@ -153,7 +153,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 		}
 		node, lane := g.node, g.lane
 		here, there := net.Pipe() // which holds nothing: a write waits until it is read
-		m.controls[1].start(here, nil, nil)
+		m.at(1).start(here, nil, nil)
 		<-node.Done()
 		time.Sleep(time.Minute)
 		closed := make(chan error)
@@ -215,7 +215,7 @@ func TestStoppedReadsTheRest(t *testing.T) {
 		for rank := range all {
 			m := quietMesh(rank, 2)
 			m.config.Silence = time.Second
-			m.controls[rank] = nil
+			m.all()[rank] = nil
 			m.ctx, m.cancel = context.WithCancel(context.Background())
 			if _, err := m.found(); err != nil {
 				t.Fatal(err)
@@ -223,9 +223,9 @@ func TestStoppedReadsTheRest(t *testing.T) {
 			all[rank] = m
 		}
 		all[1].abort(errors.New("the other one's cause"))
-		c := all[0].controls[1]
+		c := all[0].at(1)
 		here, _ := net.Pipe() // for its address
-		conn := &goneOn{Conn: here, wrote: make(chan struct{}), come: bytes.NewReader(all[1].controls[0].queue)}
+		conn := &goneOn{Conn: here, wrote: make(chan struct{}), come: bytes.NewReader(all[1].at(0).queue)}
 		c.start(conn, nil, nil)
 		c.tell(appendHeartbeat(nil, 0))
 		<-all[0].now.Load().node.Done()

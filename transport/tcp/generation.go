@@ -3,7 +3,6 @@ package tcp
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"gogcl.dev/transport"
@@ -16,8 +15,8 @@ import (
 type generation struct {
 	*mesh
 	number  int
-	members []int // places, ascending: by number in the generation
-	numbers []int // by place: number in the generation; -1: no member
+	members []int       // places, ascending: by number in the generation
+	numbers map[int]int // by place: number in the generation
 	node    *stream.Node
 	lane    *stream.Lane // that its node began with
 	where   *hosts.Table
@@ -33,7 +32,7 @@ type generation struct {
 // begin makes a generation of members and its node. The caller holds m.life, or nobody else has the mesh yet.
 func (m *mesh) begin(members []int) (*generation, error) {
 	c := m.config
-	g := &generation{mesh: m, members: members, numbers: make([]int, c.Size), before: m.now.Load(),
+	g := &generation{mesh: m, members: members, numbers: make(map[int]int, len(members)), before: m.now.Load(),
 		over: make(chan struct{})}
 	if g.before != nil {
 		g.number = g.before.number + 1
@@ -42,12 +41,10 @@ func (m *mesh) begin(members []int) (*generation, error) {
 	if g.number > maxGeneration {
 		return nil, fmt.Errorf("tcp: replicas have rejoined %d times, which is as often as there are numbers", maxGeneration)
 	}
-	for place := range g.numbers {
-		g.numbers[place] = slices.Index(members, place)
-	}
 	names, processes := make([]string, len(members)), make([]string, len(members))
 	for i, place := range members {
-		names[i], processes[i] = m.addresses[place].Host, m.processes[place]
+		at := m.addressOf(place)
+		g.numbers[place], names[i], processes[i] = i, at.Host, at.Where
 	}
 	where := hosts.NewTable(names, m.local, m.network)
 	config := stream.Config{Rank: g.numbers[c.Rank], Size: len(members), Host: g, Spin: spin, Crowded: c.Crowded,
@@ -91,7 +88,7 @@ func (g *generation) Tell(peer int, message []byte) {
 	if g.number > 0 {
 		message = append(binary.BigEndian.AppendUint16([]byte{ofGeneration}, uint16(g.number)), message...)
 	}
-	g.controls[g.members[peer]].tell(message)
+	g.at(g.members[peer]).tell(message)
 }
 
 // ofGeneration is the first byte of a control message of a generation that is not the first: its number follows, and
@@ -111,16 +108,22 @@ func (m *mesh) handle(place int, message []byte) error {
 	switch {
 	case g == nil && number > m.now.Load().number:
 		return fmt.Errorf("a word of generation %d, which this replica has not come to", number)
-	case g == nil || g.numbers[place] < 0:
+	case g == nil || !g.has(place):
 		return nil
 	}
 	return g.node.Handle(g.numbers[place], message)
 }
 
+// has reports whether a place is of a member.
+func (g *generation) has(place int) bool {
+	_, is := g.numbers[place]
+	return is
+}
+
 // number is what the users of this generation call a replica: for those that are not in it, and before the first, its
 // place.
 func (m *mesh) number(place int) int {
-	if g := m.now.Load(); g != nil && g.numbers[place] >= 0 {
+	if g := m.now.Load(); g != nil && g.has(place) {
 		return g.numbers[place]
 	}
 	return place
@@ -131,12 +134,12 @@ func (m *mesh) me() int { return m.number(m.config.Rank) }
 
 // misses reports whether the end of the connection to a replica matters to the generation.
 func (g *generation) misses(place int) bool {
-	return g.numbers[place] >= 0 && g.node.Misses(g.numbers[place])
+	return g.has(place) && g.node.Misses(g.numbers[place])
 }
 
 // lost says that a member is lost to the generation.
 func (g *generation) lost(place int, err error) {
-	if g.numbers[place] >= 0 {
+	if g.has(place) {
 		g.node.Lost(g.numbers[place], err)
 	}
 }
@@ -161,7 +164,7 @@ func (g *generation) Aborting() {
 	}
 	word := abortWord(g.number, m.config.Rank)
 	setAborted(m.shm.own.Aborted(), word)
-	for _, c := range m.controls {
+	for _, c := range m.all() {
 		if c == nil {
 			continue
 		}
@@ -215,6 +218,6 @@ func (g *generation) Leave() {
 	closed := m.open == 0
 	m.life.Unlock()
 	if closed {
-		m.shm.close(m.controls)
+		m.shm.close(m.all())
 	}
 }

@@ -20,7 +20,7 @@ const rejoining byte = 253
 
 // Tell implements agree.Host.
 func (m council) Tell(place int, message []byte) {
-	m.controls[place].tell(append([]byte{rejoining}, message...))
+	m.at(place).tell(append([]byte{rejoining}, message...))
 }
 
 // May implements agree.Host. Who has left or ended does not go on elsewhere.
@@ -30,7 +30,7 @@ func (m council) May(members, gone []int) error {
 		return nil
 	}
 	for _, place := range gone {
-		if c := m.controls[place]; c.parted.Load() || c.process.ended(0) {
+		if c := m.at(place); c.parted.Load() || c.process.ended(0) {
 			continue
 		}
 		if m.unsure.IsZero() {
@@ -75,7 +75,7 @@ func (m council) Decided(d agree.Decision) error {
 		r.Replicas = append(r.Replicas, old.numbers[place])
 	}
 	for _, place := range d.Gone {
-		gone := m.departed[place]
+		gone := m.at(place).left
 		if gone.When.IsZero() {
 			gone = transport.Gone{When: time.Now(), Why: errors.New("others have lost it")}
 		}
@@ -84,9 +84,9 @@ func (m council) Decided(d agree.Decision) error {
 	}
 	old.next = r
 	close(old.over)
-	for place, gone := range m.departed { // while the others have decided that it goes on
-		if !gone.When.IsZero() {
-			g.lost(place, gone.Why)
+	for _, place := range d.Members { // while the others have decided that it goes on
+		if c := m.at(place); c != nil && !c.left.When.IsZero() {
+			g.lost(place, c.left.Why)
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func (m council) Ended(err error) {
 
 // bid tells the others that this replica leaves the job, in whatever generation it is, and tells no more.
 func (m *mesh) bid() {
-	for _, c := range m.controls {
+	for _, c := range m.all() {
 		if c != nil {
 			c.tell([]byte{rejoining})
 			c.leave()
@@ -119,7 +119,7 @@ func (m *mesh) bid() {
 // hears takes a message about who is left.
 func (m *mesh) hears(place int, message []byte) error {
 	if len(message) == 0 {
-		m.controls[place].parted.Store(true)
+		m.at(place).parted.Store(true)
 		m.lose(place, errParted)
 		return nil
 	}
@@ -132,8 +132,8 @@ func (m *mesh) hears(place int, message []byte) error {
 func (m *mesh) lose(place int, why error) {
 	m.life.Lock()
 	defer m.life.Unlock()
-	if m.departed[place].When.IsZero() {
-		m.departed[place] = transport.Gone{When: time.Now(), Why: why}
+	if c := m.at(place); c.left.When.IsZero() {
+		c.left = transport.Gone{When: time.Now(), Why: why}
 	}
 	m.council.Lose(place)
 }

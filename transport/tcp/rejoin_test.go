@@ -64,17 +64,17 @@ func TestLeftBehindWhileMeeting(t *testing.T) {
 		})
 	}
 	m := <-meshes
-	for !m.controls[2].isReserved() && ctx.Err() == nil {
+	for !m.at(2).isReserved() && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	m.controls[2].tell([]byte{rejoining, 0, 0, 1, 2, 1, 7}) // generation 0, without replica 2
+	m.at(2).tell([]byte{rejoining, 0, 0, 1, 2, 0, 1, 7}) // generation 0, without replica 2
 	all.Wait()
 }
 
 // TestAwaitedGenerations: a connection waits for the next generation alone, and not with too many others.
 func TestAwaitedGenerations(t *testing.T) {
 	m := quietMesh(0, 2)
-	m.controls[0] = nil
+	m.all()[0] = nil
 	m.ctx, m.cancel = context.WithCancel(t.Context())
 	if _, err := m.found(); err != nil {
 		t.Fatal(err)
@@ -85,11 +85,11 @@ func TestAwaitedGenerations(t *testing.T) {
 	if g := m.await(1, 2<<48|1); g != nil {
 		t.Errorf("%v, want none: generation 2 cannot have begun anywhere", g)
 	}
-	m.controls[1].early.Store(maxEarly)
+	m.at(1).early.Store(maxEarly)
 	if g := m.await(1, 1<<48|1); g != nil {
 		t.Errorf("%v, want none: too many wait", g)
 	}
-	m.controls[1].early.Store(0)
+	m.at(1).early.Store(0)
 	m.cancel()
 	if g := m.await(1, 1<<48|1); g != nil {
 		t.Errorf("%v, want none: this replica leaves", g)
