@@ -38,6 +38,7 @@ type mesh struct {
 	council *agree.Member
 	unsure  time.Time // when the kernel was asked first who has ended; zero: not in this generation
 	open    int       // generations whose node is not closed
+	desk    bool      // this replica answers newcomers: it is the first of those that are left
 
 	ctx    context.Context // ends with the mesh; dials in progress have it
 	cancel context.CancelFunc
@@ -48,7 +49,8 @@ type mesh struct {
 
 	joined chan int // replicas that have dialled a control connection
 
-	shm *shared // nil: messages go over sockets
+	shm     *shared  // nil: messages go over sockets
+	arrival *arrival // nil: this replica began the job
 
 	taken    atomic.Uint64 // connections of others that have started
 	attempts atomic.Uint64 // the last of this replica's attempts to dial a control connection: see attemptBits
@@ -73,24 +75,10 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		l.Close()
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
 	}
-	m := &mesh{config: c, listener: l, address: addresses[c.Rank], joined: make(chan int, c.Size)}
-	if c.Network.memory() {
-		var err error
-		m.shm, l.shm = l.shm, nil
-		if m.shm == nil {
-			m.shm, err = newShared(c.Rank, c.form)
-		}
-		if err != nil {
-			l.Close()
-			return nil, fmt.Errorf("tcp: replica %d: network %q: %w", c.Rank, c.Network, err)
-		}
+	m, err := l.newMesh(c, addresses[c.Rank])
+	if err != nil {
+		return nil, err
 	}
-	if m.shm != nil && c.Crowded {
-		m.shm.crowd.Force(true)
-	}
-	m.address.Where = handshake.Bounded(m.address.Where, maxWhere)
-	m.ctx, m.cancel = context.WithCancel(context.Background())
-	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
 	controls := make([]*control, c.Size)
 	for r := range controls {
 		if r != c.Rank {
@@ -121,6 +109,29 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	return g.newEndpoint(g.lane, g.where), nil
 }
 
+// newMesh makes what connections of a replica are kept in. Its controls are set by who connects.
+func (l *Listener) newMesh(c Config, at Address) (*mesh, error) {
+	m := &mesh{config: c, listener: l, address: at, joined: make(chan int, c.Size)}
+	if c.Network.memory() {
+		var err error
+		m.shm, l.shm = l.shm, nil
+		if m.shm == nil {
+			m.shm, err = newShared(c.Rank, c.form)
+		}
+		if err != nil {
+			l.Close()
+			return nil, fmt.Errorf("tcp: replica %d: network %q: %w", c.Rank, c.Network, err)
+		}
+	}
+	if m.shm != nil && c.Crowded {
+		m.shm.crowd.Force(true)
+	}
+	m.address.Where = handshake.Bounded(m.address.Where, maxWhere)
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
+	return m, nil
+}
+
 // all are the control connections, by place.
 func (m *mesh) all() []*control { return *m.controls.Load() }
 
@@ -149,8 +160,8 @@ func (m *mesh) found() (*generation, error) {
 	for place := range all {
 		all[place] = place
 	}
-	m.council = agree.New(m.config.Rank, all, len(all), council{m})
-	return m.begin(all)
+	m.council = agree.New(m.config.Rank, all, m.most(), council{m})
+	return m.begin(0, all)
 }
 
 // abort has the calls of all members fail.
@@ -176,8 +187,12 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 	switch me := m.config.Rank; {
 	case h.Peer != me:
 		return &handshake.WrongPeerError{Wanted: h.Peer, Reached: me}
+	case h.Rank > me && h.Role == handshake.Control && m.config.Most > 0:
+		return m.admitNewcomer(conn, h)
 	case h.Rank >= me:
 		return fmt.Errorf("replica %d dials replica %d: the lower number dials", h.Rank, me)
+	case h.Role == handshake.Control && m.at(h.Rank) == nil:
+		return fmt.Errorf("replica %d is not in the job any more", h.Rank)
 	case h.Role == handshake.Control:
 		return m.at(h.Rank).reserve(conn, h.Lane)
 	case h.Role == handshake.Data && m.shm != nil:
@@ -185,7 +200,7 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 			"transport %q", h.Rank, Shm)
 	case h.Role != handshake.Data:
 		return fmt.Errorf("a connection for %v: this replica is past that", h.Role)
-	case !m.at(h.Rank).isReserved():
+	case m.at(h.Rank) == nil || !m.at(h.Rank).isReserved():
 		return fmt.Errorf("replica %d has no control connection yet: that comes first", h.Rank)
 	}
 	return nil
@@ -218,7 +233,7 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
 		m.abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.me(), m.number(h.Rank), short))
 	}
-	if h.Role == handshake.Control && h.Rank < m.config.Rank {
+	if h.Role == handshake.Control && m.at(h.Rank) != nil {
 		m.at(h.Rank).release(conn)
 	}
 }
@@ -255,14 +270,14 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 	if h.Role == handshake.Control {
 		near, err := m.near(m.ctx, conn, h.Rank)
 		if err != nil {
-			if m.ctx.Err() == nil {
+			if m.ctx.Err() == nil && h.Rank < m.config.Rank {
 				m.abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(h.Rank), err))
 			}
 			conn.Close()
 			m.at(h.Rank).release(handshake.Bare(conn))
 			return
 		}
-		if m.at(h.Rank).start(conn, handshake.Bare(conn), near) {
+		if m.at(h.Rank).start(conn, handshake.Bare(conn), near) && h.Rank < m.config.Rank && m.arrival == nil {
 			m.joined <- h.Rank
 		}
 		return
@@ -284,7 +299,7 @@ func (m *mesh) await(peer int, lane uint64) *generation {
 	for {
 		now := m.now.Load() // before the look
 		g := m.of(lane)
-		if g != nil || stream.GenerationOf(lane) != now.number+1 {
+		if g != nil || stream.GenerationOf(lane) != now.number+1 && !m.arrival.waits() {
 			return g
 		}
 		select {

@@ -292,7 +292,8 @@ func (c *control) read(conn net.Conn) {
 	defer conn.Close()
 	defer func() { <-c.written }()
 	from := &messages{from: bufio.NewReaderSize(conn, stream.MaxMessage)}
-	silence := c.mesh.config.silence()
+	m := c.mesh
+	silence := m.config.silence()
 	for {
 		c.mu.Lock()
 		if !c.leaving && silence > 0 {
@@ -315,6 +316,8 @@ func (c *control) read(conn net.Conn) {
 			err = c.mesh.answerRings(c.peer, lane)
 		} else if err == nil && len(message) > 0 && message[0] == rejoining {
 			err = c.mesh.hears(c.peer, message[1:])
+		} else if err == nil && len(message) > 0 && message[0] == introducing {
+			err = c.mesh.introduced(c.peer, message[1:])
 		} else if err == nil {
 			err = c.mesh.handle(c.peer, message)
 		}
@@ -323,7 +326,7 @@ func (c *control) read(conn net.Conn) {
 				c.ended.Store(true)
 			}
 			c.lost(conn, err, silence)
-			if isTimeout(err) && !begun && c.awaitsLost(conn) {
+			if isTimeout(err) && !begun && m.now.Load().has(c.peer) && c.awaitsLost(conn) {
 				silence = 0
 				continue
 			}

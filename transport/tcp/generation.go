@@ -30,12 +30,11 @@ type generation struct {
 }
 
 // begin makes a generation of members and its node. The caller holds m.life, or nobody else has the mesh yet.
-func (m *mesh) begin(members []int) (*generation, error) {
+func (m *mesh) begin(number int, members []int) (*generation, error) {
 	c := m.config
-	g := &generation{mesh: m, members: members, numbers: make(map[int]int, len(members)), before: m.now.Load(),
+	g := &generation{mesh: m, number: number, members: members, numbers: make(map[int]int, len(members)), before: m.now.Load(),
 		over: make(chan struct{})}
 	if g.before != nil {
-		g.number = g.before.number + 1
 		g.before.before = nil
 	}
 	if g.number > maxGeneration {
@@ -62,6 +61,10 @@ func (m *mesh) begin(members []int) (*generation, error) {
 	g.node, g.lane, g.where = node, lane, where
 	m.open++
 	m.now.Store(g)
+	if members[0] == c.Rank && m.listener.desk != nil && !m.desk {
+		m.desk = true
+		m.goes(m.answer)
+	}
 	return g, nil
 }
 
@@ -206,7 +209,7 @@ func (g *generation) Leave() {
 	m := g.mesh
 	m.life.Lock()
 	last := m.now.Load() == g
-	if last {
+	if last && m.council != nil {
 		m.council.End()
 	}
 	m.life.Unlock()

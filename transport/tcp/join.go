@@ -40,6 +40,10 @@ type Meeting struct {
 	// once what stands in the way. It may be nil.
 	Tell func(text string)
 
+	// Newcomer says that the job runs, and that this replica wants to come into it, when the others rejoin: Config.Rank
+	// counts for nothing, and Where is a socket. The job has been joined with Config.Most.
+	Newcomer bool
+
 	// Blob is what the caller has to tell the other replicas, and Agree looks at what all have told, by rank. Its error
 	// ends the joining; since all replicas see the same blobs, it is to be the same on all. Agree may be nil.
 	Blob  []byte
@@ -90,7 +94,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	switch {
 	case len(m.Blob) > MaxBlob:
 		return nil, fmt.Errorf("tcp: a blob of %d bytes, want at most %d", len(m.Blob), MaxBlob)
-	case c.Size == 1:
+	case c.Size == 1 && c.Most == 0 && !m.Newcomer:
 		return (&Listener{config: c, address: Address{Host: HostName()}}).Connect(ctx, []Address{{Host: HostName()}})
 	case !secure && !local && !strings.HasPrefix(m.Where, "dir:"):
 		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job has no secret: %s",
@@ -111,6 +115,15 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		return nil, err
 	}
 	c.anyUser, c.from = m.Insecure, netstack.Of(ctx)
+	desk := rendezvous.Config{Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where, Channel: channel,
+		AnyUser: c.anyUser}
+	if m.Newcomer {
+		joined, err := m.come(ctx, c, desk, secure && !local)
+		if err != nil {
+			return nil, err
+		}
+		return joined.Endpoint, nil
+	}
 	var l *Listener
 	blob := func(reached netip.Addr) []byte {
 		own := card{TLS: c.TLS != nil, Network: cmp.Or(c.Network, Auto), CPUs: hosts.Processors(), Blob: m.Blob}
@@ -184,6 +197,9 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	}
 	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)
 	l.config.Crowded = c.Crowded || hosts.Crowded(places, c.Rank)
+	if c.Most > 0 {
+		l.desk = &deskOf{config: desk, key: cards[0].Key, blob: m.Blob}
+	}
 	return l.Connect(ctx, addresses)
 }
 

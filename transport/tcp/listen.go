@@ -62,6 +62,7 @@ type Listener struct {
 	listeners []net.Listener
 	shm       *shared // made in advance, or nil
 	why       string  // replicas of one host go by sockets, if Auto was asked for
+	desk      *deskOf // where newcomers find the job; nil: nowhere
 }
 
 // Listen begins to listen. Errors: a Config that makes no sense, and those of the operating system, with the address.

@@ -20,6 +20,9 @@ const rejoining byte = 253
 
 // Tell implements agree.Host.
 func (m council) Tell(place int, message []byte) {
+	if g := m.now.Load(); !g.has(place) { // it is to be connected with all of them
+		m.introduce(place, g.members)
+	}
 	m.at(place).tell(append([]byte{rejoining}, message...))
 }
 
@@ -66,12 +69,16 @@ func (m council) minority(members, gone []int) error {
 func (m council) Decided(d agree.Decision) error {
 	old := m.now.Load()
 	m.unsure = time.Time{}
-	g, err := m.begin(d.Members)
+	g, err := m.begin(d.Generation, d.Members)
 	if err != nil {
 		return err
 	}
 	r := &transport.Rejoined{Endpoint: g.newEndpoint(g.lane, g.where), Generation: g.number, Notes: d.Notes}
-	for _, place := range d.Members {
+	for number, place := range d.Members {
+		if !old.has(place) {
+			r.Came = append(r.Came, number)
+			continue
+		}
 		r.Replicas = append(r.Replicas, old.numbers[place])
 	}
 	for _, place := range d.Gone {
@@ -125,6 +132,12 @@ func (m *mesh) hears(place int, message []byte) error {
 	}
 	m.life.Lock()
 	defer m.life.Unlock()
+	switch {
+	case m.arrival.waits():
+		return m.arrive(place, message)
+	case m.council == nil: // it has given up
+		return nil
+	}
 	return m.council.Hear(place, message)
 }
 
@@ -135,7 +148,12 @@ func (m *mesh) lose(place int, why error) {
 	if c := m.at(place); c.left.When.IsZero() {
 		c.left = transport.Gone{When: time.Now(), Why: why}
 	}
-	m.council.Lose(place)
+	switch {
+	case m.arrival.waits():
+		m.arrival.ends(m.arrival.newcomer.Lose(place))
+	case m.council != nil:
+		m.council.Lose(place)
+	}
 }
 
 // retry asks the kernel again who has ended.

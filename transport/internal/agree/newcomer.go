@@ -53,7 +53,7 @@ func (n *Newcomer) Hear(from int, message []byte) (d *Decision, members []int, e
 	switch {
 	case !ok || kind != welcomed || !has(members, from):
 		return nil, nil, fmt.Errorf("a message to a newcomer that makes no sense: %x", message)
-	case n.welcomedBy(from):
+	case n.TakenBy(from):
 		return nil, nil, errors.New("it tells a newcomer more before all have taken it in")
 	case members[last] > n.id:
 		return nil, nil, n.end()
@@ -78,7 +78,7 @@ func (n *Newcomer) Hear(from int, message []byte) (d *Decision, members []int, e
 // isVain reports whether some member has taken this process in, and another one does not or is lost.
 func (n *Newcomer) isVain() bool {
 	for from, j := range n.told {
-		if !n.welcomedBy(from) {
+		if !n.TakenBy(from) {
 			continue
 		}
 		for _, id := range j.members[:len(j.members)-1] {
@@ -90,8 +90,9 @@ func (n *Newcomer) isVain() bool {
 	return false
 }
 
-// welcomedBy reports whether a member has told that this process is one.
-func (n *Newcomer) welcomedBy(id int) bool {
+// TakenBy reports whether a member has told that this process is one. Nothing more that it tells is to be heard until the
+// others have told so too.
+func (n *Newcomer) TakenBy(id int) bool {
 	members := n.told[id].members
 	return len(members) > 0 && members[len(members)-1] == n.id
 }

@@ -225,7 +225,7 @@ func (w *world) deliver(from, to int) bool {
 		return false
 	}
 	message := w.way[link][0]
-	if p.Member == nil && !p.dead && (p.newcomer.welcomedBy(from) || string(message) == hello) { // it waits
+	if p.Member == nil && !p.dead && (p.newcomer.TakenBy(from) || string(message) == hello) { // it waits
 		return false
 	}
 	w.way[link] = w.way[link][1:]
@@ -439,7 +439,7 @@ func (w *world) judge() error {
 		switch {
 		case p.Member == nil:
 			for from := range p.newcomer.told {
-				if !p.dead && p.newcomer.welcomedBy(from) {
+				if !p.dead && p.newcomer.TakenBy(from) {
 					return fmt.Errorf("the newcomer %d waits for members that do not come", p.id)
 				}
 			}

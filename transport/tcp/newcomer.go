@@ -1,0 +1,337 @@
+package tcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/agree"
+	"gogcl.dev/transport/internal/handshake"
+	"gogcl.dev/transport/internal/rendezvous"
+)
+
+// A newcomer has a place greater than those of all who are in the job. It dials a control connection to each of them,
+// says where it is, and is told who is in the job, again with each generation that begins without it.
+//
+//	newcomer                                member
+//	control connection, introducing me ──▶  may take it in when replicas rejoin
+//	                                   ◀──  introducing each member, and what package agree tells newcomers
+//	                                   ◀──  it is taken in: nothing that follows is heard until all members say so
+
+// arrival is how far a newcomer is. Guarded by mesh.life, but for over.
+type arrival struct {
+	newcomer *agree.Newcomer
+	over     chan struct{} // closed when it is a member, or can no longer become one
+	joined   *transport.Rejoined
+	err      error
+}
+
+// waits reports whether a replica is a newcomer that is neither in the job nor has given up. The zero arrival is none.
+func (a *arrival) waits() bool {
+	if a == nil {
+		return false
+	}
+	select {
+	case <-a.over:
+		return false
+	default:
+		return true
+	}
+}
+
+// ends gives up, if there is an error.
+func (a *arrival) ends(err error) {
+	if err != nil && a.waits() {
+		a.err = err
+		close(a.over)
+	}
+}
+
+// most is how many members a generation may have. Nobody comes where newcomers are not taken.
+func (m *mesh) most() int { return cmp.Or(m.config.Most, m.config.Size) }
+
+// aheadLimit bounds how many numbers may be left out between the last member and a newcomer.
+const aheadLimit = 1 << 10
+
+// admitNewcomer says what is wrong with the control connection of a newcomer.
+func (m *mesh) admitNewcomer(conn net.Conn, h handshake.Hello) error {
+	m.life.Lock()
+	members := m.now.Load().members
+	last := max(members[len(members)-1], m.config.Size-1)
+	if h.Rank <= last || h.Rank > last+aheadLimit {
+		m.life.Unlock()
+		return fmt.Errorf("a newcomer with the number %d, and members have numbers up to %d: it comes too late, and has to "+
+			"come again", h.Rank, last)
+	}
+	c := m.add(h.Rank)
+	m.life.Unlock()
+	return c.reserve(conn, h.Lane)
+}
+
+// add is the control connection to a replica that this one may not have known before. The caller holds m.life.
+func (m *mesh) add(place int) *control {
+	if c := m.at(place); c != nil {
+		return c
+	}
+	all := slices.Clone(m.all())
+	for len(all) <= place {
+		all = append(all, nil)
+	}
+	all[place] = newControl(m, place)
+	m.controls.Store(&all)
+	return all[place]
+}
+
+// introducing is the first byte of a control message about where a replica is, in JSON: see introduction. A newcomer
+// tells so of itself first. It is no kind of message of package stream.
+const introducing byte = 252
+
+// introduction says where a replica is.
+type introduction struct {
+	Place   int
+	Address Address
+}
+
+func (i introduction) message() []byte {
+	text, err := json.Marshal(i)
+	if err != nil { // there is nothing in it that cannot be marshalled
+		panic(err)
+	}
+	return append([]byte{introducing}, text...)
+}
+
+// introduce tells a newcomer where the members are.
+func (m *mesh) introduce(newcomer int, members []int) {
+	for _, place := range members {
+		m.at(newcomer).tell(introduction{place, m.addressOf(place)}.message())
+	}
+}
+
+// introduced takes an introduction: of a newcomer that has connected, or by a member to this newcomer.
+func (m *mesh) introduced(by int, text []byte) error {
+	var i introduction
+	if err := json.Unmarshal(text, &i); err != nil {
+		return fmt.Errorf("it introduces a replica, by something else than JSON: %w", err)
+	}
+	m.life.Lock()
+	defer m.life.Unlock()
+	if by > m.config.Rank && m.arrival.waits() { // one that has heard of this replica as a member, before it knows itself
+		m.awaitArrival()
+	}
+	switch {
+	case m.arrival != nil && !m.arrival.waits() && m.council == nil: // it has given up
+		return nil
+	case m.arrival.waits():
+		if i.Place < 0 || i.Place >= m.config.Rank && by < m.config.Rank && i.Place != m.config.Rank {
+			m.arrival.ends(agree.ErrAgain) // another newcomer has come before, with a greater number
+			return nil
+		}
+		m.reach(i)
+		return nil
+	case i.Place != by || m.now.Load().has(by) || by < m.config.Size:
+		return fmt.Errorf("it introduces replica %d, which is for newcomers to do", i.Place)
+	}
+	m.at(by).isAt(i.Address)
+	m.council.Wait(by)
+	return nil
+}
+
+// reach has a newcomer connect with a member, unless it has begun to. The caller holds m.life.
+func (m *mesh) reach(i introduction) {
+	if i.Place == m.config.Rank || m.at(i.Place) != nil {
+		return
+	}
+	c := m.add(i.Place)
+	c.isAt(i.Address)
+	c.tell(introduction{m.config.Rank, m.address}.message())
+	m.goes(func() {
+		if err := m.meetOne(m.ctx, i.Place); err != nil {
+			m.lose(i.Place, err)
+			m.life.Lock()
+			defer m.life.Unlock()
+			if !slices.ContainsFunc(m.all(), func(c *control) bool { return c != nil && c.left.When.IsZero() }) {
+				m.arrival.ends(fmt.Errorf("%w: replica %d: %w", errNobody, i.Place, err))
+			}
+		}
+	})
+}
+
+// arrive takes what a member tells a newcomer. When it has taken this one in nothing more of it is heard until the
+// others have, or this one has given up. The caller holds m.life.
+func (m *mesh) arrive(from int, message []byte) error {
+	a := m.arrival
+	d, _, err := a.newcomer.Hear(from, message)
+	switch {
+	case err == agree.ErrAgain:
+		a.ends(err)
+		return nil
+	case err != nil:
+		return err
+	case d != nil:
+		alone := m.now.Load()
+		m.council = a.newcomer.Member(d, m.most(), council{m})
+		g, err := m.begin(d.Generation, d.Members)
+		if err != nil {
+			a.ends(err)
+			return nil
+		}
+		a.joined = &transport.Rejoined{Endpoint: g.newEndpoint(g.lane, g.where), Generation: g.number, Notes: d.Notes,
+			Came: []int{len(d.Members) - 1}}
+		close(alone.over)
+		close(a.over)
+		m.goes(func() { alone.lane.Close() })
+		return nil
+	case a.newcomer.TakenBy(from):
+		m.awaitArrival()
+	}
+	return nil
+}
+
+// awaitArrival waits until this newcomer is a member or has given up. The caller holds m.life, which others may have
+// meanwhile.
+func (m *mesh) awaitArrival() {
+	m.life.Unlock()
+	defer m.life.Lock()
+	select {
+	case <-m.arrival.over:
+	case <-m.ctx.Done():
+	}
+}
+
+// deskOf is where the first of those that are left answers newcomers, and what it knows for them.
+type deskOf struct {
+	config rendezvous.Config
+	key    []byte // of the job: see Join
+	blob   []byte // this replica's
+}
+
+// running is what a newcomer is told at the desk.
+type running struct {
+	Key        []byte
+	Size, Most int
+	Network    Network
+	Place      int // for the newcomer
+	Members    []introduction
+	Blob       []byte
+}
+
+// answer is the desk of this replica.
+func (m *mesh) answer() {
+	d := m.listener.desk
+	next := 0
+	err := rendezvous.Desk(m.ctx, d.config, func() []byte {
+		m.life.Lock()
+		defer m.life.Unlock()
+		next = max(next, len(m.all()), m.config.Rank+1)
+		r := running{Key: d.key, Size: m.config.Size, Most: m.config.Most, Network: m.config.Network, Place: next,
+			Blob: d.blob}
+		next++
+		for _, place := range m.now.Load().members {
+			r.Members = append(r.Members, introduction{place, m.addressOf(place)})
+		}
+		text, err := json.Marshal(r)
+		if err != nil { // there is nothing in it that cannot be marshalled
+			panic(err)
+		}
+		return text
+	})
+	_ = err // m.ctx has ended, or nobody can come: newcomers say so
+}
+
+// come asks at the desk, and comes, again and again until the job has taken this replica in or ctx ends.
+func (meeting *Meeting) come(ctx context.Context, c Config, desk rendezvous.Config, network bool) (*transport.Rejoined,
+	error) {
+	for {
+		text, err := rendezvous.Ask(ctx, desk)
+		if err != nil {
+			return nil, fmt.Errorf("tcp: a newcomer: %w", err)
+		}
+		var r running
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("tcp: a newcomer is told something else than where a job is: %w", err)
+		}
+		switch {
+		case r.Size != c.Size || r.Most != c.Most:
+			return nil, fmt.Errorf("tcp: a newcomer to a job of %d replicas at first and %d at most, and the job has %d and %d: "+
+				"give it the same", c.Size, c.Most, r.Size, r.Most)
+		case meeting.Agree != nil:
+			if err := meeting.Agree([][]byte{r.Blob, meeting.Blob}); err != nil {
+				return nil, fmt.Errorf("tcp: a newcomer: %w", err)
+			}
+		}
+		own := c
+		own.Rank, own.Network = 0, r.Network
+		if own.Address == "" && network {
+			if own.Address, err = meeting.address(netip.Addr{}); err != nil {
+				return nil, fmt.Errorf("tcp: a newcomer: %w", err)
+			}
+		}
+		l, err := Listen(own)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(meeting.Where, "unix:") { // as in Join
+			l.address.Host = r.Members[0].Address.Host
+		}
+		l.config.Secret = slices.Concat(c.Secret, r.Key)
+		l.ownUser = l.config.ownUser() || l.config.Network.memory()
+		l.desk = &deskOf{config: desk, key: r.Key, blob: meeting.Blob}
+		joined, err := l.come(ctx, r.Place, r.Members)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, agree.ErrAgain) && !errors.Is(err, errNobody) {
+			return joined, err
+		}
+	}
+}
+
+// errNobody says that no member of a job could be reached.
+var errNobody = errors.New("no replica of the job can be reached")
+
+// come makes this replica a newcomer with a number, and a member when the others rejoin. It dials who is in the job, as
+// far as it has been told.
+func (l *Listener) come(ctx context.Context, place int, members []introduction) (*transport.Rejoined, error) {
+	c := l.config
+	c.form = c.segmentForm()
+	c.Rank = place
+	l.config = c
+	m, err := l.newMesh(c, l.address)
+	if err != nil {
+		return nil, err
+	}
+	m.controls.Store(new([]*control))
+	m.local, m.network = links(c.Network, []Address{l.address})
+	m.local.Why = l.why
+	m.arrival = &arrival{newcomer: agree.NewNewcomer(place), over: make(chan struct{})}
+	alone, err := m.begin(0, []int{place})
+	if err != nil {
+		m.cancel()
+		l.Close()
+		m.shm.close(nil)
+		return nil, err
+	}
+	m.serve()
+	m.beat()
+	m.life.Lock()
+	for _, i := range members {
+		m.reach(i)
+	}
+	m.life.Unlock()
+	select {
+	case <-m.arrival.over:
+	case <-ctx.Done():
+		m.life.Lock()
+		m.arrival.ends(context.Cause(ctx))
+		m.life.Unlock()
+	}
+	if m.arrival.joined == nil {
+		alone.lane.Close()
+		return nil, m.arrival.err
+	}
+	return m.arrival.joined, nil
+}
