@@ -19,8 +19,9 @@ import (
 	"gogcl.dev/transport/tcp"
 )
 
-// join joins the job and returns the endpoint, and the options that the Comm is made with.
-func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.Endpoint, *config, error) {
+// join joins the job and returns the endpoint, and the options that the Comm is made with. Of a job that begins it is
+// generation 0.
+func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (*transport.Rejoined, *config, error) {
 	if cfg.Timeout < 0 {
 		return nil, nil, errorf("JoinConfig.Timeout is %v, want more than 0, or 0 for %v", cfg.Timeout, joinTimeout)
 	}
@@ -33,25 +34,38 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.En
 	case err != nil:
 		return nil, nil, err
 	case byMPI:
-		return cfg.joinMPI(ctx, &job, opts)
+		endpoint, config, err := cfg.joinMPI(ctx, &job, opts)
+		return &transport.Rejoined{Endpoint: endpoint}, config, err
 	}
 	ctx, cancel := cfg.limited(ctx)
 	defer cancel()
-	c, m, err := cfg.resolve(&job)
+	config, blob, err := propose(job.Size, opts)
 	if err != nil {
 		return nil, nil, err
 	}
-	config, blob, err := propose(c.Size, opts)
+	most := 0
+	if config.elastic != nil {
+		most = config.elastic.Max
+	}
+	c, m, err := cfg.resolve(&job, most)
 	if err != nil {
 		return nil, nil, err
 	}
-	m.Blob, m.Agree = blob, config.agree
-	endpoint, err := tcp.Join(ctx, c, m)
+	m.Blob, m.Agree, c.Most = blob, config.agree, most
+	joined := &transport.Rejoined{}
+	switch newcomer := cfg.Newcomer || job.Settings.Newcomer; {
+	case newcomer && most == 0:
+		return nil, nil, newError("a newcomer to a job that takes none: want WithElastic with a Max, as the others have it")
+	case newcomer:
+		joined, err = tcp.Come(ctx, c, m)
+	default:
+		joined.Endpoint, err = tcp.Join(ctx, c, m)
+	}
 	if err != nil {
 		return nil, nil, errorf("join: %w", err)
 	}
 	config.job = c.Job
-	return endpoint, config, nil
+	return joined, config, nil
 }
 
 // limited is a context with the time for everybody to come.
@@ -105,8 +119,9 @@ func (cfg JoinConfig) job(lookup func(string) (string, bool)) (job launch.Job, e
 	return job, nil
 }
 
-// resolve fills in from the environment what the program has left open.
-func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err error) {
+// resolve fills in from the environment what the program has left open. most is how many replicas there may be when
+// newcomers come.
+func (cfg JoinConfig) resolve(job *launch.Job, most int) (c tcp.Config, m tcp.Meeting, err error) {
 	fail := func(format string, arguments ...any) (tcp.Config, tcp.Meeting, error) {
 		return tcp.Config{}, tcp.Meeting{}, errorf(format, arguments...)
 	}
@@ -144,7 +159,7 @@ func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err
 	}
 	var at launch.Rendezvous
 	switch {
-	case job.Size == 1: // nobody to meet
+	case job.Size == 1 && most == 0: // nobody to meet
 	case cfg.Rendezvous != "":
 		at, err = launch.ParseRendezvous(cfg.Rendezvous)
 	case cfg.Size != 0:

@@ -17,7 +17,14 @@ import (
 // Elastic says with how many replicas a job goes on when some are gone: see WithElastic.
 type Elastic struct {
 	Min int // replicas, 1 or more
+
+	// Max is how many replicas there may be when newcomers come to a job of processes, by JoinConfig.Newcomer: as many as
+	// the job begins with, or more. 0: none come. In one process none do. All replicas have the same.
+	Max int
 }
+
+// ErrMembersChanged is what Comm.Commit returns when a newcomer waits: Rejoin takes it in. The step is done.
+var ErrMembersChanged = newError("a newcomer waits to be taken in by Rejoin")
 
 // WithElastic has a job go on when replicas fail, as long as Min are left. Those that are left call Rejoin, which is an
 // error where they are fewer.
@@ -35,10 +42,21 @@ func WithElastic(e Elastic) CommOption { return func(c *config) { c.elastic = &e
 // Left.
 type Change struct {
 	Generation int         // 1 is that of the first Rejoin
-	Replicas   []int       // by replica, ascending: its number in the Comm before
+	Replicas   []int       // by replica, ascending: its number in the Comm before; not of those that have come
 	Left       []Departure // by number in the Comm before, ascending
+	Came       []int       // replicas that have come: they are the last
 	Committed  uint64      // the steps that are done: see Comm.Commit
 	Givers     []int       // replicas, ascending, whose own Commit has told that all those steps are done
+}
+
+// Change is how the members of c differ from those of the Comm before: what Rejoin has returned with it. A newcomer
+// gets the same with its first Comm, without Replicas and Left, of which it knows nothing. false: c is the first Comm
+// of its job.
+func (c *Comm) Change() (Change, bool) {
+	if c.check() != nil || c.conn.root().change == nil {
+		return Change{}, false
+	}
+	return *c.conn.root().change, true
 }
 
 // Departure is a replica that is not in the Comm of Rejoin.
@@ -147,9 +165,10 @@ func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *con
 
 // changeOf is a Change by what a transport says of it, and by why the endpoint before has failed.
 func changeOf(agreed *transport.Rejoined, failure error) Change {
-	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas, Committed: slices.Max(agreed.Notes)}
+	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas, Came: agreed.Came,
+		Committed: slices.Max(agreed.Notes)}
 	for r, steps := range agreed.Notes {
-		if steps == change.Committed {
+		if steps == change.Committed && !slices.Contains(change.Came, r) {
 			change.Givers = append(change.Givers, r)
 		}
 	}
@@ -172,7 +191,7 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 		return nil, errorf("%d of %d replicas are left, want %d or more by WithElastic", n, c.Replicas(),
 			cfg.elastic.Min)
 	}
-	if n == c.Replicas() && !cfg.machine && cfg.network == nil {
+	if n == c.Replicas() && len(change.Came) == 0 && !cfg.machine && cfg.network == nil {
 		cfg.topology, cfg.machine, cfg.network = before.topology, before.machine, before.network
 	}
 	if err := cfg.fit(n); err != nil {
@@ -181,16 +200,13 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 	if err := cfg.place(endpoint); err != nil {
 		return nil, err
 	}
-	if cfg.run != "" { // those that are left are a job of their own for who asks
-		first, _, _ := strings.Cut(cfg.run, "+")
-		cfg.run = fmt.Sprintf("%s+%d", first, change.Generation)
-	}
+	cfg.nextRun(change)
 	next, err := newComm(endpoint, cfg)
 	if err != nil {
 		return nil, err
 	}
 	next = next.Named(c.Name())
-	next.conn.steps.made = change.Committed
+	next.conn.begins(change)
 	if next.conn.body = c.conn.body; next.conn.body != nil {
 		if next.Replica() != c.Replica() {
 			next.conn.body = pprof.WithLabels(c.conn.body, pprof.Labels(labelReplica, strconv.Itoa(next.Replica())))
@@ -201,6 +217,39 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 	next.conn.newest.Store(next)
 	next.beSeen()
 	return next, nil
+}
+
+// nextRun names what is a job of its own for who asks: those that are left.
+func (c *config) nextRun(change *Change) {
+	if c.run != "" {
+		first, _, _ := strings.Cut(c.run, "+")
+		c.run = fmt.Sprintf("%s+%d", first, change.Generation)
+	}
+}
+
+// begins notes the Change that a first connection begins with.
+func (c *connection) begins(change *Change) { c.change, c.steps.made = change, change.Committed }
+
+// newcomer makes the Comm of a replica that has come to a job that runs.
+func (c *config) newcomer(joined *transport.Rejoined) (*Comm, error) {
+	next, err := c.again(c.options, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := next.fit(joined.Endpoint.Size()); err != nil {
+		return nil, err
+	}
+	if err := next.place(joined.Endpoint); err != nil {
+		return nil, err
+	}
+	change := changeOf(joined, nil)
+	next.nextRun(&change)
+	comm, err := newComm(joined.Endpoint, next)
+	if err != nil {
+		return nil, err
+	}
+	comm.conn.begins(&change)
+	return comm, nil
 }
 
 // latest is the last Comm that Rejoin has made of c, or else c.

@@ -106,8 +106,12 @@ func newConfig(n int, opts []CommOption) (*config, error) {
 	if n < 1 {
 		return nil, errorf("%d replicas, want 1 or more", n)
 	}
-	if c.elastic != nil && c.elastic.Min > n {
-		return nil, errorf("WithElastic: Min is %d, want %d at most, which is the number of replicas", c.elastic.Min, n)
+	switch e := c.elastic; {
+	case e != nil && e.Min > n:
+		return nil, errorf("WithElastic: Min is %d, want %d at most, which is the number of replicas", e.Min, n)
+	case e != nil && e.Max != 0 && e.Max < n:
+		return nil, errorf("WithElastic: Max is %d, want %d or more, which is the number of replicas, or 0: no newcomers",
+			e.Max, n)
 	}
 	if err := c.fit(n); err != nil {
 		return nil, err
@@ -131,6 +135,10 @@ func (c *config) take(opts []CommOption) error {
 	}
 	if c.elastic != nil && c.elastic.Min < 1 {
 		return errorf("WithElastic: Min is %d, want 1 or more", c.elastic.Min)
+	}
+	if c.elastic != nil && c.elastic.Max != 0 && c.elastic.Max < c.elastic.Min {
+		return errorf("WithElastic: Max is %d and Min %d, want Max not below Min, or 0: no newcomers", c.elastic.Max,
+			c.elastic.Min)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestResolve(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		c, m, err := test.cfg.resolve(&job)
+		c, m, err := test.cfg.resolve(&job, 0)
 		if err != nil {
 			t.Error(err)
 			continue

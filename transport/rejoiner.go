@@ -25,6 +25,10 @@ type Rejoiner interface {
 	// An error is one of ErrLeftBehind, *MinorityError, a *ClosedError if this replica has closed the endpoint, or the
 	// cause of ctx. After it this replica is gone for the others. Rejoin is called once on an endpoint.
 	Rejoin(ctx context.Context, note uint64) (*Rejoined, error)
+
+	// Awaited reports whether a newcomer waits to be taken in, which the next Rejoin of all does, one at a time, and
+	// there is room for it. The replicas do not learn of it at the same time.
+	Awaited() bool
 }
 
 // Rejoined is what the replicas of a transport have agreed on, and this replica's part in it.

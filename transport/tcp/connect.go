@@ -31,6 +31,7 @@ type mesh struct {
 	local    transport.Link // within a host
 	network  transport.Link // between hosts
 
+	waiting  atomic.Bool                // some newcomer waits with all members
 	controls atomic.Pointer[[]*control] // by place; nil for its own, and for those that this replica never knew
 	now      atomic.Pointer[generation]
 

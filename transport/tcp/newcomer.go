@@ -93,10 +93,11 @@ func (m *mesh) add(place int) *control {
 // tells so of itself first. It is no kind of message of package stream.
 const introducing byte = 252
 
-// introduction says where a replica is.
+// introduction says where a replica is. A newcomer repeats it when it waits with all members.
 type introduction struct {
 	Place   int
 	Address Address
+	Waits   bool `json:",omitempty"`
 }
 
 func (i introduction) message() []byte {
@@ -110,7 +111,7 @@ func (i introduction) message() []byte {
 // introduce tells a newcomer where the members are.
 func (m *mesh) introduce(newcomer int, members []int) {
 	for _, place := range members {
-		m.at(newcomer).tell(introduction{place, m.addressOf(place)}.message())
+		m.at(newcomer).tell(introduction{Place: place, Address: m.addressOf(place)}.message())
 	}
 }
 
@@ -135,12 +136,23 @@ func (m *mesh) introduced(by int, text []byte) error {
 		}
 		m.reach(i)
 		return nil
+	case i.Place == by && i.Waits && by >= m.config.Size:
+		if !m.now.Load().has(by) { // else it has been taken in meanwhile
+			m.waiting.Store(true)
+		}
+		return nil
 	case i.Place != by || m.now.Load().has(by) || by < m.config.Size:
 		return fmt.Errorf("it introduces replica %d, which is for newcomers to do", i.Place)
 	}
 	m.at(by).isAt(i.Address)
 	m.council.Wait(by)
 	return nil
+}
+
+// Awaited implements transport.Rejoiner.
+func (e *endpoint) Awaited() bool {
+	g := e.generation
+	return g.waiting.Load() && len(g.members) < g.most()
 }
 
 // reach has a newcomer connect with a member, unless it has begun to. The caller holds m.life.
@@ -150,7 +162,7 @@ func (m *mesh) reach(i introduction) {
 	}
 	c := m.add(i.Place)
 	c.isAt(i.Address)
-	c.tell(introduction{m.config.Rank, m.address}.message())
+	c.tell(introduction{Place: m.config.Rank, Address: m.address}.message())
 	m.goes(func() {
 		if err := m.meetOne(m.ctx, i.Place); err != nil {
 			m.lose(i.Place, err)
@@ -190,6 +202,13 @@ func (m *mesh) arrive(from int, message []byte) error {
 		return nil
 	case a.newcomer.TakenBy(from):
 		m.awaitArrival()
+	case a.newcomer.Ready():
+		ready := introduction{Place: m.config.Rank, Waits: true}.message()
+		for _, c := range m.all() {
+			if c != nil {
+				c.tell(ready)
+			}
+		}
 	}
 	return nil
 }
@@ -209,7 +228,7 @@ func (m *mesh) awaitArrival() {
 type deskOf struct {
 	config rendezvous.Config
 	key    []byte // of the job: see Join
-	blob   []byte // this replica's
+	blob   []byte // what the first replica 0 has told all
 }
 
 // running is what a newcomer is told at the desk.
@@ -234,7 +253,7 @@ func (m *mesh) answer() {
 			Blob: d.blob}
 		next++
 		for _, place := range m.now.Load().members {
-			r.Members = append(r.Members, introduction{place, m.addressOf(place)})
+			r.Members = append(r.Members, introduction{Place: place, Address: m.addressOf(place)})
 		}
 		text, err := json.Marshal(r)
 		if err != nil { // there is nothing in it that cannot be marshalled
@@ -245,9 +264,21 @@ func (m *mesh) answer() {
 	_ = err // m.ctx has ended, or nobody can come: newcomers say so
 }
 
-// come asks at the desk, and comes, again and again until the job has taken this replica in or ctx ends.
-func (meeting *Meeting) come(ctx context.Context, c Config, desk rendezvous.Config, network bool) (*transport.Rejoined,
-	error) {
+// Come is Join for a job that runs, whose replicas have joined it with Config.Most. It finds them at m.Where, a socket,
+// and is taken in when they rejoin and there are fewer than Most: see transport.Rejoiner. The others need not be all
+// that joined, nor is Config.Rank of any account; the rest of c and m is as they have it. ctx bounds how long it waits.
+func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if c.Most == 0 {
+		return nil, errors.New("tcp: a newcomer to a job that takes none: want Config.Most as the others have it")
+	}
+	p, err := m.prepare(ctx, &c)
+	if err != nil {
+		return nil, err
+	}
+	desk := m.at(c, p)
 	for {
 		text, err := rendezvous.Ask(ctx, desk)
 		if err != nil {
@@ -261,15 +292,15 @@ func (meeting *Meeting) come(ctx context.Context, c Config, desk rendezvous.Conf
 		case r.Size != c.Size || r.Most != c.Most:
 			return nil, fmt.Errorf("tcp: a newcomer to a job of %d replicas at first and %d at most, and the job has %d and %d: "+
 				"give it the same", c.Size, c.Most, r.Size, r.Most)
-		case meeting.Agree != nil:
-			if err := meeting.Agree([][]byte{r.Blob, meeting.Blob}); err != nil {
+		case m.Agree != nil:
+			if err := m.Agree([][]byte{r.Blob, m.Blob}); err != nil {
 				return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 			}
 		}
 		own := c
 		own.Rank, own.Network = 0, r.Network
-		if own.Address == "" && network {
-			if own.Address, err = meeting.address(netip.Addr{}); err != nil {
+		if own.Address == "" && p.secure && !p.local {
+			if own.Address, err = m.address(netip.Addr{}); err != nil {
 				return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 			}
 		}
@@ -277,12 +308,12 @@ func (meeting *Meeting) come(ctx context.Context, c Config, desk rendezvous.Conf
 		if err != nil {
 			return nil, err
 		}
-		if strings.HasPrefix(meeting.Where, "unix:") { // as in Join
+		if strings.HasPrefix(m.Where, "unix:") { // as in Join
 			l.address.Host = r.Members[0].Address.Host
 		}
 		l.config.Secret = slices.Concat(c.Secret, r.Key)
 		l.ownUser = l.config.ownUser() || l.config.Network.memory()
-		l.desk = &deskOf{config: desk, key: r.Key, blob: meeting.Blob}
+		l.desk = &deskOf{config: desk, key: r.Key, blob: r.Blob}
 		joined, err := l.come(ctx, r.Place, r.Members)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, agree.ErrAgain) && !errors.Is(err, errNobody) {
 			return joined, err
@@ -326,7 +357,7 @@ func (l *Listener) come(ctx context.Context, place int, members []introduction) 
 	case <-m.arrival.over:
 	case <-ctx.Done():
 		m.life.Lock()
-		m.arrival.ends(context.Cause(ctx))
+		m.arrival.ends(fmt.Errorf("the job has not taken this newcomer in: %w", context.Cause(ctx)))
 		m.life.Unlock()
 	}
 	if m.arrival.joined == nil {

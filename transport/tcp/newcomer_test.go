@@ -69,14 +69,13 @@ func TestNewcomers(t *testing.T) {
 				})
 			}
 			all.Go(func() {
-				m := meeting
-				m.Newcomer = true
 				for range 2 {
-					e, err := Join(ctx, c, m)
+					joined, err := Come(ctx, c, meeting)
 					if err != nil {
 						t.Error("newcomer: ", err)
 						return
 					}
+					e := joined.Endpoint
 					if e.Rank() != n-1 || e.Size() != n {
 						t.Errorf("a newcomer is %d of %d", e.Rank(), e.Size())
 					}

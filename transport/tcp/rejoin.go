@@ -69,6 +69,7 @@ func (m council) minority(members, gone []int) error {
 func (m council) Decided(d agree.Decision) error {
 	old := m.now.Load()
 	m.unsure = time.Time{}
+	m.waiting.Store(false) // who still waits says so again
 	g, err := m.begin(d.Generation, d.Members)
 	if err != nil {
 		return err

@@ -75,6 +75,23 @@ func (n *Newcomer) Hear(from int, message []byte) (d *Decision, members []int, e
 	return &Decision{Generation: generation, Members: members, Notes: notes, Came: true}, nil, nil
 }
 
+// Ready reports whether all members of the last generation that it has been told of have told it the same: then it waits
+// with all of them.
+func (n *Newcomer) Ready() bool {
+	var last job
+	for _, j := range n.told {
+		if j.generation >= last.generation {
+			last = j
+		}
+	}
+	for _, id := range last.members {
+		if !n.told[id].equal(last) {
+			return false
+		}
+	}
+	return len(last.members) > 0
+}
+
 // isVain reports whether some member has taken this process in, and another one does not or is lost.
 func (n *Newcomer) isVain() bool {
 	for from, j := range n.told {
