@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,7 @@ func TestNewcomer(t *testing.T) {
 			const n, steps = 4, 30
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			cfg := gcl.JoinConfig{Size: n, Job: "newcomer", Rendezvous: "unix:@" + strings.NewReplacer("/", "-", "[", "-",
+			cfg := gcl.JoinConfig{Size: n, Job: "newcomer", Rendezvous: fmt.Sprintf("unix:@%d-", os.Getpid()) + strings.NewReplacer("/", "-", "[", "-",
 				"]", "-").Replace(t.Name()), Timeout: time.Minute}
 			elastic := gcl.WithElastic(gcl.Elastic{Min: 1, Max: n})
 			var mu sync.Mutex

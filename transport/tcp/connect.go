@@ -39,6 +39,7 @@ type mesh struct {
 	council *agree.Member
 	unsure  time.Time // when the kernel was asked first who has ended; zero: not in this generation
 	open    int       // generations whose node is not closed
+	leaves  bool      // this replica leaves the job
 	desk    bool      // this replica answers newcomers: it is the first of those that are left
 
 	ctx    context.Context // ends with the mesh; dials in progress have it
@@ -542,6 +543,9 @@ func (m *mesh) parker(lane uint64) (p stream.Parker, err error) {
 
 // leave ends all connections, when what is to be told is told.
 func (m *mesh) leave() {
+	m.life.Lock()
+	m.leaves = true // no newcomer is added any more
+	m.life.Unlock()
 	m.bid()
 	m.cancel()
 	m.listener.Close()

@@ -63,6 +63,10 @@ const aheadLimit = 1 << 10
 // admitNewcomer says what is wrong with the control connection of a newcomer.
 func (m *mesh) admitNewcomer(conn net.Conn, h handshake.Hello) error {
 	m.life.Lock()
+	if m.leaves {
+		m.life.Unlock()
+		return fmt.Errorf("replica %d has left the job", m.config.Rank)
+	}
 	members := m.now.Load().members
 	last := max(members[len(members)-1], m.config.Size-1)
 	if h.Rank <= last || h.Rank > last+aheadLimit {
