@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/agree"
@@ -325,6 +326,34 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 	}
 }
 
+// awaitMembers returns when this newcomer is a member or has given up. One that has not been with all members for twice
+// Silence comes again: it holds one for lost, or is held for lost, and that one is still there.
+func (m *mesh) awaitMembers(ctx context.Context) {
+	limit := 2 * cmp.Or(m.config.silence(), DefaultSilence)
+	look := time.NewTicker(limit / 8)
+	defer look.Stop()
+	since := time.Now()
+	for {
+		select {
+		case <-m.arrival.over:
+			return
+		case <-ctx.Done():
+			m.life.Lock()
+			m.arrival.ends(fmt.Errorf("the job has not taken this newcomer in: %w", context.Cause(ctx)))
+			m.life.Unlock()
+		case now := <-look.C:
+			m.life.Lock()
+			if m.arrival.waits() && m.arrival.newcomer.Ready() {
+				since = now
+			}
+			if now.Sub(since) >= limit {
+				m.arrival.ends(agree.ErrAgain)
+			}
+			m.life.Unlock()
+		}
+	}
+}
+
 // errNobody says that no member of a job could be reached.
 var errNobody = errors.New("no replica of the job can be reached")
 
@@ -357,13 +386,7 @@ func (l *Listener) come(ctx context.Context, place int, members []introduction) 
 		m.reach(i)
 	}
 	m.life.Unlock()
-	select {
-	case <-m.arrival.over:
-	case <-ctx.Done():
-		m.life.Lock()
-		m.arrival.ends(fmt.Errorf("the job has not taken this newcomer in: %w", context.Cause(ctx)))
-		m.life.Unlock()
-	}
+	m.awaitMembers(ctx)
 	if m.arrival.joined == nil {
 		alone.lane.Close()
 		return nil, m.arrival.err

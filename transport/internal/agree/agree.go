@@ -92,10 +92,12 @@ func (m *Member) Joined() bool { return m.joined }
 // greater than those of all members has come too late: it learns so by what it is told, and comes again.
 func (m *Member) Wait(id int) {
 	at, waits := slices.BinarySearch(m.waiting, id)
-	if m.ended || waits || id <= m.members[len(m.members)-1] {
+	if m.ended || waits {
 		return
 	}
-	m.waiting = slices.Insert(m.waiting, at, id)
+	if id > m.members[len(m.members)-1] {
+		m.waiting = slices.Insert(m.waiting, at, id)
+	}
 	m.host.Tell(id, m.welcome())
 }
 

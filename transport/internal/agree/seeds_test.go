@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -438,6 +439,17 @@ func (w *world) judge() error {
 	for _, p := range w.all {
 		switch {
 		case p.Member == nil:
+			// Who has lost one that lives, or all that it knows, comes again after a while.
+			lives := func(id int) bool { return !w.all[id].dead }
+			if p.dead || !slices.ContainsFunc(slices.Collect(maps.Keys(p.newcomer.told)), lives) ||
+				slices.ContainsFunc(slices.Collect(maps.Keys(p.newcomer.lost)), lives) {
+				break
+			}
+			for _, q := range w.all {
+				if !q.dead && q.Member != nil && !has(q.waiting, p.id) {
+					return fmt.Errorf("the newcomer %d waits, and %d knows nothing of it", p.id, q.id)
+				}
+			}
 			for from := range p.newcomer.told {
 				if !p.dead && p.newcomer.TakenBy(from) {
 					return fmt.Errorf("the newcomer %d waits for members that do not come", p.id)
