@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -174,96 +175,118 @@ func fresh(t *testing.T, trainer rts.Trainer, jobs []stage, steps int) outcome {
 // stage is a job of so many replicas from a step on.
 type stage struct{ replicas, from int }
 
-// killed says that a replica, by its first number, dies in a step.
-type killed struct{ replica, step int }
+// death is that of a replica, by its first number, in a step: in its function, or as a copy begins before it.
+type death struct {
+	replica, step int
+	inCopy        bool
+}
 
-// survive trains on n replicas of which some die. It returns the stages that came of it and the outcome of the last.
-func survive(t *testing.T, n, every, steps int, trainer rts.Trainer, dies ...killed) ([]stage, outcome) {
+// survivor is what became of a replica that has come to the end.
+type survivor struct {
+	stages []stage
+	lost   []*checkpoint.LostError
+	outcome
+}
+
+// survive trains on n replicas of which some die, and returns what became of the others, which is the same.
+func survive(t *testing.T, n, every, steps int, trainer rts.Trainer, deaths []death, together bool) survivor {
+	t.Helper()
 	var mu sync.Mutex // guards what follows
-	stages := map[int][]stage{}
-	outcomes := map[int]outcome{}
+	var all []survivor
 	elastic(t, n, func(ctx context.Context, c *gcl.Comm) error {
-		first, copies := c.Replica(), &rts.Copies{Every: every}
-		var own []stage
+		l := leg{t: t, first: c.Replica(), steps: steps, trainer: trainer, deaths: deaths,
+			copies: &rts.Copies{Every: every}}
+		dies := slices.ContainsFunc(deaths, func(d death) bool { return d.replica == l.first })
 		for {
-			o, committed, err := leg(ctx, t, c, copies, trainer, steps, &own, func(step int) error {
-				if slices.Contains(dies, killed{first, step}) {
-					return errDies
-				}
-				return nil
-			})
-			if errors.Is(err, errDies) && slices.ContainsFunc(dies, func(k killed) bool { return k.replica == first }) {
+			err := l.run(ctx, c)
+			if l.died || err != nil && dies && together {
 				return err
 			}
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
-				stages[first], outcomes[first] = own, o
+				all = append(all, l.survivor)
 				return nil
 			}
-			var change gcl.Change
-			before := own[len(own)-1].from
-			if c, change, err = gcl.Rejoin(ctx, c); err != nil {
+			if c, _, err = gcl.Rejoin(ctx, c); err != nil {
 				return err
-			}
-			if change.Committed > 1<<20 || committed < before {
-				t.Errorf("replica %d: %d committed steps", first, committed)
 			}
 		}
 	})
-	var who int
-	for r, s := range stages {
-		who = r
-		if !slices.Equal(s, stages[who]) {
-			t.Errorf("replica %d went through %v, and %d through %v", r, s, who, stages[who])
+	if len(all) != n-len(deaths) {
+		t.Fatalf("%d replicas came to the end, want %d", len(all), n-len(deaths))
+	}
+	for _, s := range all {
+		if !slices.Equal(s.stages, all[0].stages) {
+			t.Errorf("stages %v and %v", s.stages, all[0].stages)
 		}
+		equalOutcome(t, s.outcome, all[0].outcome)
 	}
-	for r, o := range outcomes {
-		equalOutcome(t, o, outcomes[who])
-		if len(o.losses) == 0 {
-			t.Errorf("replica %d has no losses", r)
-		}
-	}
-	if len(stages) != n-len(dies) {
-		t.Fatalf("%d replicas came to the end, want %d", len(stages), n-len(dies))
-	}
-	return stages[who], outcomes[who]
+	return all[0]
 }
 
-// leg trains on c until the end or an error, and adds a stage.
-func leg(ctx context.Context, t testing.TB, c *gcl.Comm, copies *rts.Copies, trainer rts.Trainer, steps int,
-	stages *[]stage, before func(step int) error) (o outcome, committed int, err error) {
-	m, err := join(ctx, t, c, trainer)
+// leg is a replica's way from one death to the next.
+type leg struct {
+	t       testing.TB
+	first   int // its number at the beginning
+	steps   int
+	trainer rts.Trainer
+	deaths  []death
+	copies  *rts.Copies
+	died    bool
+	survivor
+}
+
+// run trains on c until the end or an error.
+func (l *leg) run(ctx context.Context, c *gcl.Comm) (err error) {
+	m, err := join(ctx, l.t, c, l.trainer)
 	if err != nil {
-		return o, 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, m.session.Close()) }()
-	meta, err := copies.Restore(ctx, c, m.session, m.meta, m.step)
+	dies := func(inCopy bool) error {
+		if slices.Contains(l.deaths, death{l.first, m.at, inCopy}) {
+			l.died = true
+			return errDies
+		}
+		return nil
+	}
+	position := func() (map[string]string, error) {
+		if err := dies(true); err != nil {
+			return nil, err
+		}
+		return m.meta()
+	}
+	meta, err := l.copies.Restore(ctx, c, m.session, position, m.step)
+	if lost := (*checkpoint.LostError)(nil); errors.As(err, &lost) {
+		l.lost = append(l.lost, lost)
+		meta, err = l.copies.Restore(ctx, c, m.session, position, m.step)
+	}
 	if err != nil {
-		return o, 0, err
+		return err
 	}
 	if err := m.set(meta); err != nil {
-		return o, 0, err
+		return err
 	}
-	*stages = append(*stages, stage{c.Size(), m.at})
+	l.stages = append(l.stages, stage{c.Size(), m.at})
 	var losses []float32
-	for m.at < steps {
+	for m.at < l.steps {
 		var loss float32
-		done, err := copies.Commit(ctx, func() (err error) {
-			if err := before(m.at); err != nil {
+		done, err := l.copies.Commit(ctx, func() (err error) {
+			if err := dies(false); err != nil {
 				return err
 			}
 			loss, err = m.run(ctx)
 			return err
 		})
 		if !done {
-			return o, m.at, err
+			return err
 		}
 		losses = append(losses, loss)
 		m.at++
 	}
-	o, err = m.outcome(losses)
-	return o, m.at, err
+	l.outcome, err = m.outcome(losses)
+	return err
 }
 
 // TestCopies: whoever dies, the others go on from the last copied step, with the bits of a fresh job of as many
@@ -278,10 +301,11 @@ func TestCopies(t *testing.T) {
 					continue
 				}
 				for dead := range n {
-					name := fmt.Sprintf("%T/n=%d/every=%d/dead=%d", optimizer, n, every, dead)
-					t.Run(fmt.Sprint(name, i), func(t *testing.T) {
+					name := fmt.Sprintf("%T%v/n=%d/every=%d/dead=%d", optimizer, optimizer, n, every, dead)
+					t.Run(name, func(t *testing.T) {
 						trainer := rts.Trainer{Optimizer: optimizer, ClipNorm: float64(i) / 2, Overlap: dead%2 == 1}
-						stages, got := survive(t, n, every, steps, trainer, killed{dead, last})
+						got := survive(t, n, every, steps, trainer, []death{{dead, last, false}}, false)
+						stages := got.stages
 						if len(stages) != 2 || stages[0] != (stage{n, 0}) || stages[1].replicas != n-1 {
 							t.Fatalf("stages %v", stages)
 						}
@@ -290,10 +314,199 @@ func TestCopies(t *testing.T) {
 						if from != copied && (copied < last || from != last-every) {
 							t.Errorf("they went on from step %d, want %d", from, copied)
 						}
-						equalOutcome(t, got, fresh(t, trainer, stages, steps))
+						equalOutcome(t, got.outcome, fresh(t, trainer, stages, steps))
 					})
 				}
 			}
 		}
 	}
+}
+
+// TestCopiesOfACopyCutShort: a replica dies as a copy begins, so that nobody has its shards of that step. The others go
+// on from the copy before.
+func TestCopiesOfACopyCutShort(t *testing.T) {
+	trainer := rts.Trainer{Optimizer: rts.Adam{}}
+	for dead := range 3 {
+		got := survive(t, 3, 2, 7, trainer, []death{{dead, 4, true}}, false)
+		if want := []stage{{3, 0}, {2, 2}}; !slices.Equal(got.stages, want) {
+			t.Errorf("replica %d dies: stages %v, want %v", dead, got.stages, want)
+		}
+		equalOutcome(t, got.outcome, fresh(t, trainer, got.stages, 7))
+	}
+}
+
+// TestCopiesAgain: replicas die one after the other, down to the last.
+func TestCopiesAgain(t *testing.T) {
+	const steps = 10
+	trainer := rts.Trainer{Optimizer: rts.SGD{Momentum: 0.9}}
+	for _, deaths := range [][]death{
+		{{replica: 1, step: 3}, {replica: 2, step: 5}},
+		{{replica: 0, step: 3}, {replica: 1, step: 5}, {replica: 3, step: 7}},
+		{{replica: 3, step: 1}, {replica: 2, step: 2}, {replica: 1, step: 3}},
+	} {
+		got := survive(t, 4, 2, steps, trainer, deaths, false)
+		want := []stage{{4, 0}}
+		for i := range deaths {
+			want = append(want, stage{3 - i, got.stages[min(i+1, len(got.stages)-1)].from})
+		}
+		if !slices.Equal(got.stages, want) {
+			t.Errorf("%v: stages %v", deaths, got.stages)
+		}
+		equalOutcome(t, got.outcome, fresh(t, trainer, got.stages, steps))
+	}
+}
+
+// TestCopiesTogether: where a replica dies together with the one that keeps its copy, the error names both, and they go
+// on from what is loaded then. Others may die together.
+func TestCopiesTogether(t *testing.T) {
+	const steps = 6
+	trainer := rts.Trainer{Optimizer: rts.Adam{}}
+	for _, tt := range []struct {
+		dead []int
+		want string
+	}{
+		{[]int{1, 2}, "replicas [1 2] are gone, and nobody else has had shards [1] of the copy in memory: load the last " +
+			"checkpoint"},
+		{[]int{0, 3}, "replicas [0 3] are gone, and nobody else has had shards [3] "},
+		{[]int{0, 1, 2}, "replicas [0 1 2] are gone, and nobody else has had shards [0 1] "},
+		{[]int{0, 2}, ""},
+	} {
+		var deaths []death
+		for _, r := range tt.dead {
+			deaths = append(deaths, death{replica: r, step: 3})
+		}
+		got := survive(t, 4, 2, steps, trainer, deaths, true)
+		text := ""
+		for _, err := range got.lost {
+			text += err.Error()
+		}
+		if !strings.HasPrefix(text, tt.want) || tt.want == "" && text != "" {
+			t.Errorf("%v die: %s, want %s", tt.dead, text, tt.want)
+		}
+		want := []stage{{4, 0}, {4 - len(tt.dead), 2}}
+		if tt.want != "" {
+			want = []stage{{4 - len(tt.dead), 0}} // nothing is loaded
+			got.stages = got.stages[1:]
+		}
+		if !slices.Equal(got.stages, want) {
+			t.Errorf("%v die: stages %v, want %v", tt.dead, got.stages, want)
+		}
+		equalOutcome(t, got.outcome, fresh(t, trainer, want, steps))
+	}
+}
+
+// TestCopiesOfANewcomer: a replica without copies gets its shards of the others.
+func TestCopiesOfANewcomer(t *testing.T) {
+	const steps = 6
+	trainer := rts.Trainer{Optimizer: rts.Adam{}}
+	var mu sync.Mutex // guards got
+	var got []survivor
+	elastic(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		l := leg{t: t, first: c.Replica(), steps: steps, trainer: trainer, copies: &rts.Copies{Every: 3},
+			deaths: []death{{replica: 1, step: 5}}}
+		err := l.run(ctx, c)
+		if l.first == 1 || err == nil {
+			return errDies
+		}
+		if l.first == 3 { // it forgets all
+			l = leg{t: t, first: 3, steps: steps, trainer: trainer, copies: &rts.Copies{Every: 3}}
+		}
+		if c, _, err = gcl.Rejoin(ctx, c); err != nil {
+			return err
+		}
+		if err := l.run(ctx, c); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, l.survivor)
+		return nil
+	})
+	if len(got) != 3 {
+		t.Fatalf("%d have come to the end, want 3", len(got))
+	}
+	want := fresh(t, trainer, []stage{{4, 0}, {3, 3}}, steps)
+	for _, s := range got {
+		equalOutcome(t, s.outcome, want)
+	}
+}
+
+// TestCopiesErrors: what cannot be is an error before anything is sent: one replica alone makes the calls.
+func TestCopiesErrors(t *testing.T) {
+	elastic(t, 2, func(ctx context.Context, c *gcl.Comm) (err error) {
+		m, err := join(ctx, t, c, rts.Trainer{Optimizer: rts.SGD{}})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, m.session.Close()) }()
+		if c.Rank() == 1 {
+			return nil
+		}
+		alone := newModel(t, 2, rts.Sharding{}, rts.Trainer{Optimizer: rts.SGD{}})
+		once := &rts.Copies{Every: 1}
+		step := func() error { return errors.New("it is called") }
+		for _, e := range []struct {
+			want string
+			call func() error
+		}{
+			{"Every is 0, want 1 step", func() error {
+				_, err := new(rts.Copies).Restore(ctx, c, m.session, m.meta, m.step)
+				return err
+			}},
+			{"Every is -1, want 1 step", func() error {
+				_, err := (&rts.Copies{Every: -1}).Restore(ctx, c, m.session, m.meta, m.step)
+				return err
+			}},
+			{"want Copies, a context, a Comm and a function", func() error {
+				_, err := once.Restore(ctx, c, m.session, nil, m.step)
+				return err
+			}},
+			{"want a session of the Comm's Job", func() error {
+				_, err := once.Restore(ctx, c, alone.session, m.meta, alone.step)
+				return err
+			}},
+			{"want a session of the Comm's Job", func() error {
+				_, err := once.Restore(ctx, c, nil, m.meta, m.step)
+				return err
+			}},
+			{"two tensors have the name", func() error {
+				_, err := once.Restore(ctx, c, m.session, m.meta, m.step, m.params[0])
+				return err
+			}},
+			{"call Restore first", func() error { _, err := once.Commit(ctx, step); return err }},
+			{"want Copies, a context and a function", func() error { _, err := once.Commit(ctx, nil); return err }},
+		} {
+			if err := e.call(); err == nil || !strings.Contains(err.Error(), e.want) {
+				t.Errorf("%v, want %s", err, e.want)
+			}
+		}
+		return nil
+	})
+}
+
+// TestCopiesMemory: a replica has four times the memory of its shards, and no more with time.
+func TestCopiesMemory(t *testing.T) {
+	elastic(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+		l := leg{t: t, trainer: rts.Trainer{Optimizer: rts.Adam{}}}
+		for _, steps := range []int{1, 2, 7} {
+			copies := min(steps, 2)
+			l.copies, l.steps = &rts.Copies{Every: 1}, steps
+			if err := l.run(ctx, c); err != nil {
+				return err
+			}
+			bytes := 0 // of shards
+			for _, shape := range paramShapes {
+				n, err := shape.Elements()
+				if err != nil {
+					return err
+				}
+				bytes += 3 * 4 * ((n + 2) / 3)
+			}
+			names := 18 * 100 // and some more for the names of tensors
+			if got, want := l.copies.Bytes(), 2*copies*bytes; got < want || got > want+2*copies*names {
+				t.Errorf("%d steps: %d bytes, want %d and few more", steps, got, want)
+			}
+		}
+		return nil
+	})
 }
