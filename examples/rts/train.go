@@ -42,7 +42,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 			err = errors.Join(err, t.close())
 		}
 	}()
-	if t.saves, t.at, err = openCheckpoint(ctx, cfg, train.Len()); err != nil {
+	if t.saves, t.at, err = cfg.survival.openCheckpoint(ctx, cfg, train.Len()); err != nil {
 		return nil, err
 	}
 	if t.shares, err = newShares(cfg.replicas*cfg.micro, cfg.micros(cfg.me.Own(cfg.replicas)), cfg.batch); err != nil {
@@ -70,8 +70,11 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 			return nil, err
 		}
 	}
-	if cfg.resume {
+	if cfg.resume && !cfg.survival.again() {
 		err = t.load(ctx)
+	}
+	if err == nil && cfg.survive {
+		err = t.restore(ctx)
 	}
 	return t, err
 }
@@ -171,7 +174,12 @@ func (t *trainer) step(ctx context.Context, batch []int) (float32, error) {
 	if t.all != nil {
 		t.all.fill(t.train, batch)
 	}
-	if err := t.stepper.run(ctx, t.cfg.rate, t.number()); err != nil {
+	run := func() error { return t.stepper.run(ctx, t.cfg.rate, t.number()) }
+	if t.cfg.survive {
+		if done, err := t.cfg.survival.commit(ctx, t.number(), run); !done {
+			return 0, err
+		}
+	} else if err := run(); err != nil {
 		return 0, err
 	}
 	return t.stepper.losses[0], nil
