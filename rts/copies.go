@@ -46,11 +46,11 @@ type Copies struct {
 	since  int // committed steps since the last copy
 }
 
-// Restore comes first, and after every Rejoin. All replicas of c call it, with a
-// session of c's Job, whose program has the same tensors whatever the number of replicas. It gives the tensors their
-// values in the newest copy that the replicas have between them, and returns the strings that were kept with it. Where
-// nobody has a copy it leaves the state as it is, and returns nil. It returns when the state has a copy on all replicas.
-// A replica that has no copies, since it is new, takes part like the others.
+// Restore comes first, and after every Rejoin. All replicas of c call it, with a session of c's Job, whose program has
+// the same tensors whatever the number of replicas. It gives the tensors their values in the newest copy that the
+// replicas have between them, and returns the strings that were kept with it. Where nobody has a copy it leaves the
+// state as it is, and returns nil. When it returns, a copy of the state is complete on all replicas. A replica that has
+// no copies, since it is new, takes part like the others.
 //
 // meta returns strings that say where the training is, as checkpoint.Save takes them, the same on all replicas. It is
 // called when a copy is made, in Restore and in Commit.

@@ -78,7 +78,8 @@ func surviveAll(ctx context.Context, cfg config, train, test perceptron.Images, 
 
 // survive trains as one replica.
 func survive(ctx context.Context, cfg config, train, test perceptron.Images, stdout io.Writer) error {
-	s := &survival{copies: rts.Copies{Every: cfg.every}, first: cfg.me.Comm().Replica(), die: cfg.die, process: cfg.alone}
+	s := &survival{copies: rts.Copies{Every: cfg.every}, first: cfg.me.Comm().Replica(), die: cfg.die,
+		process: cfg.alone}
 	cfg.survival = s
 	for {
 		out := progress.New(cfg.me.Output(stdout)) // replica 0 may be another now

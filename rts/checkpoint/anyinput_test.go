@@ -81,7 +81,8 @@ func TestAnyInput(t *testing.T) {
 		},
 		Values: []any{
 			oddJob{0, 0, 0}, oddJob{-1, 1, 0}, oddJob{0, -1, 0}, oddJob{0, 1, 0}, oddJob{0, 1, 1},
-			oddJob{0, 1, 1 << 62}, data, d, &checkpoint.Memory{}, checkpoint.Keep(2), &checkpoint.Directory{}, map[string]string{"a": "b"},
+			oddJob{0, 1, 1 << 62}, data, d, &checkpoint.Memory{},
+			checkpoint.Keep(2), &checkpoint.Directory{}, map[string]string{"a": "b"},
 		},
 		Scratch: true,
 		Skip:    map[string]string{"Directory.Close": "other calls are to find it open"},
