@@ -33,11 +33,8 @@ type config struct {
 	checkpoint string // a directory; empty: none
 	resume     bool
 	pprof      string // a directory; empty: nobody is answered
-	survive    bool
-	every      int       // steps from copy to copy, with survive
-	die        deaths    // of replicas, with survive
-	survival   *survival // nil without survive
-	alone      bool      // survive in one process
+	member.SurvivalFlags
+	survival *member.Survival // nil without -survive
 }
 
 // What -storage may be.
@@ -78,11 +75,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch, -clip, -lr "+
 		"and -seed, on any number of replicas")
 
-	flags.BoolVar(&cfg.survive, "survive", false, "go on when replicas die, from the last copy of their shards in the "+
-		"memory of others")
-	flags.IntVar(&cfg.every, "copy", 10, "with -survive, `steps` from copy to copy")
-	flags.TextVar(&cfg.die, "die", deaths(nil), "with -survive, have replicas fail: `replica:step`, or several with "+
-		"commas; the first step is 1")
+	cfg.Add(flags)
 	flags.StringVar(&cfg.pprof, "pprof", "", "`directory` for a unix socket of each process, named by its rank, that "+
 		"answers as net/http/pprof")
 
@@ -130,14 +123,10 @@ func (cfg config) check(available int) error {
 		return fmt.Errorf("-storage %q: want %s or %s", cfg.storage, inMemory, inFiles)
 	case cfg.resume && cfg.checkpoint == "":
 		return errors.New("-resume: there is no -checkpoint to go on from")
-	case cfg.every < 1:
-		return fmt.Errorf("-copy %d: there must be at least 1 step from copy to copy", cfg.every)
-	case len(cfg.die) > 0 && !cfg.survive:
-		return errors.New("-die: there is no -survive")
-	case cfg.survive && cfg.verify:
+	case cfg.Survive && cfg.verify:
 		return errors.New("-verify: with -survive the number of replicas changes, and the reference's does not")
 	}
-	return nil
+	return cfg.SurvivalFlags.Check()
 }
 
 // steps is how many there are in a pass over so many images.

@@ -141,8 +141,13 @@ func runMember(ctx context.Context, me *member.Member, args []string, stdout, al
 		}
 		defer end()
 	}
-	if cfg.survive {
-		return surviveAll(ctx, cfg, train, test, all)
+	if cfg.Survive {
+		return me.Survive(ctx, cfg.SurvivalFlags, cfg.replicas, all,
+			func(ctx context.Context, s *member.Survival, me *member.Member, out *progress.Printer) error {
+				cfg := cfg
+				cfg.survival, cfg.me, cfg.replicas = s, me, me.Comm().Replicas()
+				return trainAll(ctx, cfg, train, test, out)
+			})
 	}
 	out := progress.New(stdout)
 	err = trainAll(ctx, cfg, train, test, out)
@@ -168,7 +173,7 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	if !cfg.survival.again() {
+	if !cfg.survival.Again() {
 		t.introduce()
 	}
 	if err := t.run(ctx); err != nil {
@@ -184,7 +189,7 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	out.Line(table)
-	if cfg.me.InJob() && !cfg.survival.inProcess() {
+	if cfg.me.InJob() && !cfg.survival.Local() {
 		line, err := cfg.me.Resident(context.WithoutCancel(ctx))
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 			err = errors.Join(err, t.close())
 		}
 	}()
-	if t.saves, t.at, err = cfg.survival.openCheckpoint(ctx, cfg, train.Len()); err != nil {
+	if t.saves, t.at, err = openCheckpoint(ctx, cfg, train.Len()); err != nil {
 		return nil, err
 	}
 	if t.shares, err = newShares(cfg.replicas*cfg.micro, cfg.micros(cfg.me.Own(cfg.replicas)), cfg.batch); err != nil {
@@ -70,10 +70,10 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 			return nil, err
 		}
 	}
-	if cfg.resume && !cfg.survival.again() {
+	if cfg.resume && !cfg.survival.Again() {
 		err = t.load(ctx)
 	}
-	if err == nil && cfg.survive {
+	if err == nil && cfg.Survive {
 		err = t.restore(ctx)
 	}
 	return t, err
@@ -175,8 +175,8 @@ func (t *trainer) step(ctx context.Context, batch []int) (float32, error) {
 		t.all.fill(t.train, batch)
 	}
 	run := func() error { return t.stepper.run(ctx, t.cfg.rate, t.number()) }
-	if t.cfg.survive {
-		if done, err := t.cfg.survival.commit(ctx, t.number(), run); !done {
+	if t.cfg.Survive {
+		if done, err := t.cfg.survival.Commit(ctx, t.number(), run); !done {
 			return 0, err
 		}
 	} else if err := run(); err != nil {

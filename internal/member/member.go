@@ -43,18 +43,6 @@ func Join(ctx context.Context, options ...gcl.CommOption) (*Member, error) {
 	return &Member{comm: c}, nil
 }
 
-// Of is the member that c belongs to, of a job whose replicas may be goroutines of one process.
-func Of(c *gcl.Comm) *Member { return &Member{comm: c} }
-
-// Rejoin goes on with those of the job that are left: see gcl.Rejoin.
-func (m *Member) Rejoin(ctx context.Context) (gcl.Change, error) {
-	c, change, err := gcl.Rejoin(ctx, m.Comm())
-	if err == nil {
-		m.comm = c
-	}
-	return change, err
-}
-
 // Leave leaves the job. An error of the program, which may be nil, is then one on all, but for ErrInterrupted.
 func (m *Member) Leave(failed error) error {
 	if m == nil {
