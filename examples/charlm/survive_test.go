@@ -25,7 +25,8 @@ func TestSurvive(t *testing.T) {
 		}
 		var stdout, stderr strings.Builder
 		args := strings.Fields(flags + "resumed")
-		if code := run(jobtest.Countdown(t.Context(), 4), args, loadText, &stdout, &stderr); code != command.Interrupted {
+		code := run(jobtest.Countdown(t.Context(), 4), args, loadText, &stdout, &stderr)
+		if code != command.Interrupted {
 			t.Fatalf("exit code %d, standard error %q", code, &stderr)
 		}
 		want := output(t, flags+"resumed -resume -n 3", loadText)

@@ -56,15 +56,15 @@ func TestSurvive(t *testing.T) {
 	}
 }
 
-// TestSurviveLost: where nobody has a shard any more, the last checkpoint has it, and the copies after that are of their
-// own place in the training.
+// TestSurviveLost: where nobody has a shard any more, the last checkpoint has it. The copies after that are of their own
+// place in the training.
 func TestSurviveLost(t *testing.T) {
 	quiet(t)
 	dir := t.TempDir()
 	got := output(t, "-survive", "-copy", "23", "-die", "1:30,2:30,0:60", "-epochs", "3", "-checkpoint",
 		dir+"/survivors")
-	want := "replicas [1 2] are gone, and nobody else has had shards [1] of the copy in memory: load the last checkpoint" +
-		"\nreplicas 1, 2 have died: 2 go on from step 23\n"
+	want := "replicas [1 2] are gone, and nobody else has had shards [1] of the copy in memory: load the last " +
+		"checkpoint\nreplicas 1, 2 have died: 2 go on from step 23\n"
 	// One that hears of the other before its own step dies in that step the next time.
 	if !strings.Contains(got, want) && !strings.Contains(got, " has died: 2 go on from step 23\n") ||
 		!strings.Contains(got, "replica 0 has died: 1 goes on from step 46\n") {

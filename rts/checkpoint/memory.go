@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -46,8 +47,12 @@ type ring struct {
 	lengths map[int]int // by file that this process keeps: bytes
 }
 
-// serial is the number of a copy: a later one has a greater one.
-type serial struct{ Epoch, Number int }
+// serial is the number of a copy: a later one has a greater one. ID tells it from copies of a process that the others
+// have gone on without meanwhile.
+type serial struct {
+	Epoch, Number int
+	ID            string
+}
 
 // held is what a process holds of a copy.
 type held struct {
@@ -204,7 +209,7 @@ func (m *Memory) Copy(ctx context.Context, meta func() (map[string]string, error
 	if m.spare = nil; h == nil {
 		h = &held{parts: map[int][]byte{}}
 	}
-	h.serial, h.index, h.received, h.whole, h.ring = serial{m.epoch, m.number}, &x, false, false, m.ring
+	h.serial, h.index, h.received, h.whole, h.ring = serial{m.epoch, m.number, m.index.id}, &x, false, false, m.ring
 	h.replica = m.replica
 	for _, k := range m.ring.own[m.replica] {
 		if h.parts[k], err = x.encodeShard(ctx, h.parts[k], k, m.tensors); err != nil {
@@ -420,7 +425,7 @@ func choose(all []said[holding]) (newest, lost *available) {
 }
 
 func (v serial) before(w serial) bool {
-	return v.Epoch < w.Epoch || v.Epoch == w.Epoch && v.Number < w.Number
+	return cmp.Or(cmp.Compare(v.Epoch, w.Epoch), cmp.Compare(v.Number, w.Number), cmp.Compare(v.ID, w.ID)) < 0
 }
 
 // copyOf is what this process holds of a copy, or nil.

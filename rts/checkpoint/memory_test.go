@@ -225,6 +225,42 @@ func TestMemoryLost(t *testing.T) {
 	}
 }
 
+// TestMemoryLeftBehind: what a process has that the others have gone on without does not count when it is back.
+func TestMemoryLeftBehind(t *testing.T) {
+	memories := []*Memory{{}, {}, {}}
+	if _, _, errs := restoreAll(t, memories, 1); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	if _, _, errs := restoreAll(t, memories[2:], 50); errors.Join(errs...) == nil { // it is alone, and has lost shard 0
+		t.Fatal("there is no error")
+	}
+	if _, _, errs := restoreAll(t, memories[2:], 50); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	if _, _, errs := restoreAll(t, memories[:2], 70); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	for _, m := range memories[:2] {
+		if m.copies[0].Epoch != 2 {
+			t.Errorf("epoch %d, want 2", m.copies[0].Epoch)
+		}
+	}
+	m := memories[2] // pretends to be of the same number
+	m.copies[0].Epoch, m.epoch = 2, 2
+	got, texts, errs := restoreAll(t, memories, 90)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if texts[0]["at"] != "restored 1" && texts[0]["at"] != "restored 50" {
+		t.Errorf("strings %v", texts)
+	}
+	for i := 1; i < 4; i++ { // all are of one state
+		if got.values[0][i] != got.values[0][0]+float32(i) {
+			t.Errorf("%v is of two states", got.values[:3])
+		}
+	}
+}
+
 // TestMemoryDamaged: a bit of a file that differs is an error on all, and nothing is written.
 func TestMemoryDamaged(t *testing.T) {
 	for part := range 2 { // own, kept
@@ -284,7 +320,8 @@ func TestMemoryErrors(t *testing.T) {
 	if err := none.Copy(t.Context(), meta("")); err == nil || !strings.Contains(err.Error(), "a Restore before it") {
 		t.Error(err)
 	}
-	if err := none.Send(t.Context(), new(post).carry(0)); err == nil || !strings.Contains(err.Error(), "a Copy before it") {
+	err := none.Send(t.Context(), new(post).carry(0))
+	if err == nil || !strings.Contains(err.Error(), "a Copy before it") {
 		t.Error(err)
 	}
 }
