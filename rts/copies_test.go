@@ -376,12 +376,12 @@ func TestCopiesTogether(t *testing.T) {
 			deaths = append(deaths, death{replica: r, step: 3})
 		}
 		got := survive(t, 4, 2, steps, trainer, deaths, true)
-		text := ""
+		var text strings.Builder
 		for _, err := range got.lost {
-			text += err.Error()
+			text.WriteString(err.Error())
 		}
-		if !strings.HasPrefix(text, tt.want) || tt.want == "" && text != "" {
-			t.Errorf("%v die: %s, want %s", tt.dead, text, tt.want)
+		if !strings.HasPrefix(text.String(), tt.want) || tt.want == "" && text.String() != "" {
+			t.Errorf("%v die: %s, want %s", tt.dead, text.String(), tt.want)
 		}
 		want := []stage{{4, 0}, {4 - len(tt.dead), 2}}
 		if tt.want != "" {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -193,11 +194,9 @@ func (s *Survival) Say(step int, out *progress.Printer) {
 // Commit makes a step, and a copy when it is time. In a step of -die it fails.
 func (s *Survival) Commit(ctx context.Context, number int, run func() error) (done bool, err error) {
 	return s.copies.Commit(ctx, func() error {
-		for _, d := range s.die {
-			if d == (death{s.first, number}) {
-				s.died = true
-				return fmt.Errorf("replica %d is told to die in step %d", s.first, number)
-			}
+		if slices.Contains(s.die, (death{s.first, number})) {
+			s.died = true
+			return fmt.Errorf("replica %d is told to die in step %d", s.first, number)
 		}
 		return run()
 	})
