@@ -56,8 +56,8 @@ func TestSurvive(t *testing.T) {
 	}
 }
 
-// TestSurviveLost: where nobody has a shard any more, the last checkpoint has it. The copies after that are of their own
-// place in the training.
+// TestSurviveLost: where nobody has a shard any more, the last checkpoint has it. The copies after that are of their
+// own place in the training.
 func TestSurviveLost(t *testing.T) {
 	quiet(t)
 	dir := t.TempDir()
