@@ -67,6 +67,22 @@ const (
 	Straggle Trouble = "straggle" // the victim comes much later than the others
 )
 
+// The kinds of trouble after which the others go on. They come when all have met: see Scene.Strike.
+const (
+	Die    Trouble = "die"    // the victim is killed
+	Two    Trouble = "two"    // two are killed
+	Most   Trouble = "most"   // all but one or two are killed
+	Lowest Trouble = "lowest" // replica 0 is killed, and then the lowest that is left
+	Amid   Trouble = "amid"   // one is killed, and another while the others agree or meet
+	Host   Trouble = "host"   // a host loses its power
+	Freeze Trouble = "freeze" // the victim is stopped, and goes on
+	Halves Trouble = "halves" // the network parts in two, for a while or for ever
+	Thirds Trouble = "thirds" // the network parts in three
+	OneWay Trouble = "oneway" // nothing arrives from one at another, for a while or for ever
+	GiveUp Trouble = "giveup" // the victim does not wait for the others to agree
+	Both   Trouble = "both"   // one is killed, and another stopped, or parted from a third
+)
+
 // Scene is a job of a seed, and its trouble.
 type Scene struct {
 	Fabric    *Fabric
@@ -79,6 +95,8 @@ type Scene struct {
 	Began     time.Time
 	At        time.Duration // when the trouble of Cut and Stop begins
 	Delay     time.Duration // the longest time that a write takes to arrive
+
+	plan
 }
 
 // NewScene draws a job and its trouble.
@@ -86,6 +104,9 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 	chances := rand.New(rand.NewPCG(seed, 1))
 	s := &Scene{Chances: chances, Trouble: troubles[chances.IntN(len(troubles))], Hosts: 1, Began: time.Now()}
 	n := 2 + chances.IntN(4)
+	if s.survives() {
+		n = 2 + chances.IntN(6)
+	}
 	s.Victim = chances.IntN(n)
 	faults := Faults{Delay: time.Duration(chances.Int64N(int64(3 * time.Millisecond)))}
 	if chances.IntN(4) == 0 {
@@ -110,11 +131,14 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 	s.Fabric = New(seed, faults)
 	if chances.IntN(2) == 0 {
 		s.Hosts = n
+		if s.survives() && chances.IntN(2) == 0 {
+			s.Hosts = min(n, 2+chances.IntN(2))
+		}
 	}
 	for r := range n {
 		host, at := "node", netip.AddrFrom4([4]byte{127, 0, 0, 1})
 		if s.Hosts > 1 {
-			host, at = fmt.Sprint("node", r), netip.AddrFrom4([4]byte{10, 0, 0, byte(r + 1)})
+			host, at = fmt.Sprint("node", r%s.Hosts), netip.AddrFrom4([4]byte{10, 0, 0, byte(r + 1)})
 		}
 		s.Processes = append(s.Processes, s.Fabric.Process(fmt.Sprint(r), host, at))
 	}
@@ -131,6 +155,9 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 		time.AfterFunc(s.At, victim.Cut)
 	case Stop:
 		time.AfterFunc(s.At, victim.Mute)
+	}
+	if s.survives() {
+		s.draw()
 	}
 	return s
 }
