@@ -36,10 +36,15 @@ func Each(t *testing.T, jobs int, job func(t *testing.T, seed uint64)) {
 					panic(fmt.Sprintf("%v, with: -run '^%s$' -seed %d", why, t.Name(), seed))
 				}
 			}()
+			defer func() { // Test ends this goroutine if it has failed
+				if t.Failed() {
+					t.Errorf("run this job alone with: -run '^%s$' -seed %d", t.Name(), seed)
+				}
+			}()
 			synctest.Test(t, func(t *testing.T) { job(t, seed) })
 		}
 		if one(); t.Failed() {
-			t.Fatalf("run this job alone with: -run '^%s$' -seed %d", t.Name(), seed)
+			return
 		}
 	}
 }

@@ -266,12 +266,15 @@ func (v *Survivors) allowed(r int, e *Ending) error {
 			return errors.New("the kernel says of all others that they have ended")
 		}
 		for number, x := range e.members {
-			if honest && !slices.Contains(e.Left, number) && !s.Processes[x].Dead() && !slices.Contains(s.Victims, x) {
+			gone := s.Processes[x].Dead() || slices.Contains(s.Victims, x) || v.ends[x] != nil && v.ends[x].At <= e.At
+			if honest && !gone && !slices.Contains(e.Left, number) {
 				return fmt.Errorf("replica %d lives", x)
 			}
 		}
 	}
-	if e.How == Done || victim {
+	if e.How == Done || victim || slices.ContainsFunc(v.ends, func(o *Ending) bool {
+		return o != nil && o.How == Done && o.At <= e.At // it has left: fewer were there in the last step
+	}) {
 		return nil
 	}
 	must := false

@@ -65,7 +65,7 @@ func survive(t *testing.T, s *fabric.Scene) (*fabric.Survivors, time.Duration) {
 	}
 	for r := range n {
 		c := Config{Rank: r, Size: n, Network: network, Job: "bubble", Secret: make([]byte, 32), Silence: bubbleSilence,
-			from: s.Processes[r], Address: s.Address(r).String()}
+			from: s.Processes[r], Address: s.Address(r).String(), ring: survivorRing}
 		c.meets = func(m *mesh) {
 			for x, other := range m.controls {
 				if other != nil && s.SameHost(r, x) {
@@ -121,6 +121,9 @@ type survivor struct {
 	next        uint64 // what comes of the one that is being made
 	trying      uint64 // the greatest step that this replica has voted for
 }
+
+// survivorRing is less than the largest vote has, as pumps hold less than large messages.
+const survivorRing = 512
 
 // rejoinTime is more than any agreement takes.
 const rejoinTime = time.Minute
