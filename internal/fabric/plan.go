@@ -27,8 +27,8 @@ type blow struct {
 }
 
 func (s *Scene) survives() bool {
-	return slices.Contains([]Trouble{Die, Two, Most, Lowest, Amid, Host, Freeze, Halves, Thirds, OneWay, GiveUp, Both},
-		s.Trouble)
+	return slices.Contains([]Trouble{Die, Two, Most, Lowest, Amid, Host, Freeze, Halves, Thirds, OneWay, GiveUp, Flaps,
+		Both}, s.Trouble)
 }
 
 // draw plans what happens.
@@ -121,6 +121,29 @@ func (s *Scene) draw() {
 		s.Pair = [2]int{order[0], order[1]}
 		s.blow(at, func() { s.Fabric.Part(s.Processes[order[0]], s.Processes[order[1]]) })
 		heal(at)
+	case Flaps:
+		silent := at // for as long as it takes others to notice
+		for range 1 + c.IntN(2*n) {
+			from, to := c.IntN(n), c.IntN(n)
+			for range c.IntN(2) + 1 {
+				s.blow(silent+soon(), func() { s.Fabric.Part(s.Processes[from], s.Processes[to]) })
+				from, to = to, from
+			}
+			if c.IntN(3) == 0 {
+				s.blow(silent+while(), s.Fabric.Heal)
+			}
+			if c.IntN(3) == 0 {
+				silent += while() / 2
+			}
+		}
+		s.blow(silent+6*time.Second, s.Fabric.Heal)
+		s.Heals = true
+		switch c.IntN(3) {
+		case 0:
+			freeze(at+while()/2, order[0])
+		case 1:
+			kill(at+while()/2, order[0])
+		}
 	case GiveUp:
 		s.Victims = []int{order[0]}
 		kill(at, order[1])

@@ -16,16 +16,17 @@ import (
 // The flags of tests that run jobs in bubbles.
 var (
 	jobsFlag = flag.Int("jobs", 0, "how many `jobs` the tests with bubbles run; 0: as many as in CI")
+	fromFlag = flag.Uint64("from", 1, "the `seed` of the first job that the tests with bubbles run")
 	seedFlag = flag.Uint64("seed", 0, "the `seed` of the only job that the tests with bubbles run; 0: all")
 )
 
 // Each calls a function for the seed of each of so many jobs, each in a bubble of its own. An error names the seed.
 func Each(t *testing.T, jobs int, job func(t *testing.T, seed uint64)) {
 	t.Helper()
-	first, last := uint64(1), uint64(jobs)
 	if *jobsFlag > 0 {
-		last = uint64(*jobsFlag)
+		jobs = *jobsFlag
 	}
+	first, last := *fromFlag, *fromFlag+uint64(jobs)-1
 	if *seedFlag > 0 {
 		first, last = *seedFlag, *seedFlag
 	}
@@ -85,6 +86,7 @@ const (
 	Thirds Trouble = "thirds" // the network parts in three
 	OneWay Trouble = "oneway" // nothing arrives from one at another, for a while or for ever
 	GiveUp Trouble = "giveup" // the victim does not wait for the others to agree
+	Flaps  Trouble = "flaps"  // now nothing arrives from one at another, now it does, and one may be stopped or killed
 	Both   Trouble = "both"   // one is killed, and another stopped, or parted from a third
 )
 

@@ -244,7 +244,7 @@ func (v *Survivors) allowed(r int, e *Ending) error {
 		}
 	}
 	victim := slices.Contains(s.Victims, r)
-	honest := !slices.Contains([]Trouble{Freeze, Halves, Thirds, OneWay, Both}, s.Trouble) // none is held for gone that lives
+	honest := !slices.Contains([]Trouble{Freeze, Halves, Thirds, OneWay, Flaps, Both}, s.Trouble) // none is held for gone that lives
 	switch e.How {
 	case Failed:
 		return errors.New("want another error")
@@ -290,6 +290,7 @@ func (v *Survivors) allowed(r int, e *Ending) error {
 				must = 2*len(side) > n || 2*len(side) == n && side[0] == 0
 			}
 		}
+	case Flaps:
 	case OneWay:
 		must = !s.Heals && n > 2 && r != s.Pair[0]
 	default:
