@@ -189,6 +189,29 @@ func (f *Fabric) Part(from, to *Process) {
 	f.note("nothing arrives from process %s at process %s", from.name, to.name)
 }
 
+// Snap breaks the connections between two processes, as somebody in between may. Both ends see that.
+func (f *Fabric) Snap(from, to *Process, resets bool) {
+	var conns []*conn
+	f.mu.Lock()
+	for c := range f.conns {
+		if c.p == from && c.other.p == to {
+			conns = append(conns, c)
+		}
+	}
+	f.mu.Unlock()
+	how, kind := error(io.EOF), "broken"
+	if resets {
+		how, kind = syscall.ECONNRESET, "reset"
+	}
+	for _, c := range conns {
+		c.mu.Lock()
+		if !c.closed && !c.other.closed {
+			c.harm(how, kind)
+		}
+		c.mu.Unlock()
+	}
+}
+
 // Heal undoes each Part.
 func (f *Fabric) Heal() {
 	f.cutting.Lock()

@@ -13,7 +13,9 @@ type plan struct {
 
 	Sides   [][]int // that the network parts into; nil: it does not
 	Heals   bool    // the network does, or who is stopped goes on
+	Breaks  bool    // connections between them do, too
 	Pair    [2]int  // nothing arrives from the first at the second
+	Snapped []int   // with whom some have lost their connections, one after another
 	Victims []int   // that are stopped, leave, or do not wait
 
 	blows []blow
@@ -27,8 +29,8 @@ type blow struct {
 }
 
 func (s *Scene) survives() bool {
-	return slices.Contains([]Trouble{Die, Two, Most, Lowest, Amid, Host, Freeze, Halves, Thirds, OneWay, GiveUp, Flaps,
-		Both}, s.Trouble)
+	return slices.Contains([]Trouble{Die, Two, Most, Lowest, Amid, Host, Freeze, Halves, Thirds, OneWay, GiveUp, Snap,
+		Flaps, Both}, s.Trouble)
 }
 
 // draw plans what happens.
@@ -115,12 +117,21 @@ func (s *Scene) draw() {
 			side := c.IntN(parts)
 			s.Sides[side] = append(s.Sides[side], r)
 		}
+		s.Breaks = c.IntN(3) == 0
 		s.blow(at, s.part)
 		heal(at)
 	case OneWay:
 		s.Pair = [2]int{order[0], order[1]}
 		s.blow(at, func() { s.Fabric.Part(s.Processes[order[0]], s.Processes[order[1]]) })
 		heal(at)
+	case Snap:
+		for range 1 + c.IntN(3) {
+			a := c.IntN(n)
+			b, resets := (a+1+c.IntN(n-1))%n, c.IntN(2) == 0
+			s.Snapped = append(s.Snapped, a, b)
+			s.blow(at, func() { s.Fabric.Snap(s.Processes[a], s.Processes[b], resets) })
+			at += soon()
+		}
 	case Flaps:
 		silent := at // for as long as it takes others to notice
 		for range 1 + c.IntN(2*n) {
@@ -171,6 +182,9 @@ func (s *Scene) part() {
 			for _, from := range side {
 				for _, to := range other {
 					if i != j {
+						if s.Breaks {
+							s.Fabric.Snap(s.Processes[from], s.Processes[to], false)
+						}
 						s.Fabric.Part(s.Processes[from], s.Processes[to])
 					}
 				}

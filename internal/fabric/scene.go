@@ -86,6 +86,7 @@ const (
 	Thirds Trouble = "thirds" // the network parts in three
 	OneWay Trouble = "oneway" // nothing arrives from one at another, for a while or for ever
 	GiveUp Trouble = "giveup" // the victim does not wait for the others to agree
+	Snap   Trouble = "snap"   // the connections between some break, and both ends live
 	Flaps  Trouble = "flaps"  // now nothing arrives from one at another, now it does, and one may be stopped or killed
 	Both   Trouble = "both"   // one is killed, and another stopped, or parted from a third
 )

@@ -244,7 +244,8 @@ func (v *Survivors) allowed(r int, e *Ending) error {
 		}
 	}
 	victim := slices.Contains(s.Victims, r)
-	honest := !slices.Contains([]Trouble{Freeze, Halves, Thirds, OneWay, Flaps, Both}, s.Trouble) // none is held for gone that lives
+	// Nobody is held for gone that lives.
+	honest := !slices.Contains([]Trouble{Freeze, Halves, Thirds, OneWay, Snap, Flaps, Both}, s.Trouble)
 	switch e.How {
 	case Failed:
 		return errors.New("want another error")
@@ -290,6 +291,9 @@ func (v *Survivors) allowed(r int, e *Ending) error {
 				must = 2*len(side) > n || 2*len(side) == n && side[0] == 0
 			}
 		}
+	case Snap:
+		lost := slices.Compact(slices.Sorted(slices.Values(s.Snapped)))
+		must = !slices.Contains(lost, r) && 2*len(lost) < n
 	case Flaps:
 	case OneWay:
 		must = !s.Heals && n > 2 && r != s.Pair[0]

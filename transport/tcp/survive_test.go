@@ -30,7 +30,7 @@ func TestSurvivors(t *testing.T) {
 	tally, ways := fabric.Tally{}, map[fabric.How]int{}
 	fabric.Each(t, jobs, func(t *testing.T, seed uint64) {
 		s := fabric.NewScene(seed, fabric.Die, fabric.Two, fabric.Most, fabric.Lowest, fabric.Amid, fabric.Host,
-			fabric.Freeze, fabric.Halves, fabric.Thirds, fabric.OneWay, fabric.GiveUp, fabric.Flaps, fabric.Both)
+			fabric.Freeze, fabric.Halves, fabric.Thirds, fabric.OneWay, fabric.GiveUp, fabric.Snap, fabric.Flaps, fabric.Both)
 		v, last := survive(t, s)
 		counts := v.Judge(t, bubbleSilence)
 		for how, n := range counts {
