@@ -20,29 +20,7 @@ var survivorSeeds = flag.Int("seeds", 0, "how many jobs TestSurvivors runs; 0: a
 
 // TestSurvivors runs jobs that go on without those that are gone, through trouble of all kinds: docs/design/rejoin.md.
 func TestSurvivors(t *testing.T) {
-	jobs := 2000
-	if testing.Short() {
-		jobs = 200
-	}
-	if *survivorSeeds > 0 {
-		jobs = *survivorSeeds
-	}
-	tally, ways := fabric.Tally{}, map[fabric.How]int{}
-	fabric.Each(t, jobs, func(t *testing.T, seed uint64) {
-		s := fabric.NewScene(seed, fabric.Die, fabric.Two, fabric.Most, fabric.Lowest, fabric.Amid, fabric.Host,
-			fabric.Freeze, fabric.Halves, fabric.Thirds, fabric.OneWay, fabric.GiveUp, fabric.Snap, fabric.Flaps, fabric.Both)
-		v, last := survive(t, s)
-		counts := v.Judge(t, bubbleSilence)
-		for how, n := range counts {
-			ways[how] += n
-		}
-		tally.Count(s.Trouble, len(counts) > 1 || counts[fabric.Done] == 0, last)
-		if left := s.Fabric.Open(); left > 0 {
-			t.Errorf("%d ends of connections are open", left)
-		}
-	})
-	tally.Log(t)
-	t.Logf("replicas that were not killed: %v", ways)
+	fabric.TestSurvivors(t, 2000, *survivorSeeds, bubbleSilence, survive)
 }
 
 // asked is a process whose end the kernel of a network in memory tells another one of.
@@ -55,8 +33,8 @@ func (a asked) ended(limit time.Duration) bool {
 	return a.of.Ended()
 }
 
-// survive runs the job of a scene, and returns when the last replica had ended.
-func survive(t *testing.T, s *fabric.Scene) (*fabric.Survivors, time.Duration) {
+// survive runs the job of a scene.
+func survive(t *testing.T, s *fabric.Scene) *fabric.Survivors {
 	n := len(s.Processes)
 	listeners, addresses := make([]*Listener, n), make([]Address, n)
 	network := TCP
@@ -84,7 +62,6 @@ func survive(t *testing.T, s *fabric.Scene) (*fabric.Survivors, time.Duration) {
 		t.Fatal(err)
 	}
 	v := fabric.NewSurvivors(s)
-	began := time.Now()
 	runs := make([]*survivor, n)
 	for r := range runs {
 		runs[r] = &survivor{Scene: s, Survivors: v, place: r, quits: -1}
@@ -101,9 +78,8 @@ func survive(t *testing.T, s *fabric.Scene) (*fabric.Survivors, time.Duration) {
 		all.Go(func() { runs[r].run(e) })
 	}
 	all.Wait()
-	took := time.Since(began)
 	time.Sleep(time.Minute) // what is left ends by itself, or the bubble fails
-	return v, took
+	return v
 }
 
 // survivor is a replica that makes steps, each with all others that are left. Who has seen a step done knows that all
