@@ -75,9 +75,12 @@ type committer struct {
 	trying      uint64  // the greatest step that this replica has voted for
 }
 
+// rejoinTime is more than any agreement takes, and twice of it more than any job.
+const rejoinTime = time.Minute
+
 func (p *committer) run(c *gcl.Comm) {
 	process := p.Processes[p.place]
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*rejoinTime)
 	defer cancel()
 	over := make(chan struct{})
 	defer close(over)
@@ -94,7 +97,7 @@ func (p *committer) run(c *gcl.Comm) {
 		if end.Err = p.steps(ctx, c); end.Err == nil || errors.Is(end.Err, errWrongState) {
 			break
 		}
-		limit := time.Minute
+		limit := rejoinTime
 		if p.quits >= 0 {
 			limit = p.quits
 		}

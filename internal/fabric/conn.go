@@ -255,15 +255,17 @@ func (q *queue) finish(end error) {
 func (c *conn) harm(how error, kind string) {
 	for _, end := range []*conn{c, c.other} {
 		in := &end.in
-		if in.end == nil && how != io.EOF {
+		if in.end == nil {
 			now := time.Now()
 			for i, s := range in.segments {
-				if s.at.After(now) {
+				if s.waits || how != io.EOF && s.at.After(now) {
 					in.segments = in.segments[:i]
 					break
 				}
 			}
-			in.last = now
+			if how != io.EOF {
+				in.last = now
+			}
 		}
 		in.finish(how)
 		if end.broken = syscall.EPIPE; how != io.EOF {

@@ -175,17 +175,23 @@ func (s *Scene) blow(at time.Duration, do func()) {
 	s.last = max(s.last, at)
 }
 
-// part has nothing arrive between the sides.
+// part has nothing arrive between the sides. Then connections between them break: nobody hears from the other side of
+// one that has broken before others have.
 func (s *Scene) part() {
+	s.across(s.Fabric.Part)
+	if s.Breaks {
+		s.across(func(from, to *Process) { s.Fabric.Snap(from, to, false) })
+	}
+}
+
+// across does something from each process to those of other sides.
+func (s *Scene) across(do func(from, to *Process)) {
 	for i, side := range s.Sides {
 		for j, other := range s.Sides {
 			for _, from := range side {
 				for _, to := range other {
 					if i != j {
-						if s.Breaks {
-							s.Fabric.Snap(s.Processes[from], s.Processes[to], false)
-						}
-						s.Fabric.Part(s.Processes[from], s.Processes[to])
+						do(s.Processes[from], s.Processes[to])
 					}
 				}
 			}

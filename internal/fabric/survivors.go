@@ -78,7 +78,11 @@ func TestSurvivors(t *testing.T, jobs, flag int, silence time.Duration, run func
 	tally, ways := Tally{}, map[How]int{}
 	Each(t, jobs, func(t *testing.T, seed uint64) {
 		s := NewScene(seed, Die, Two, Most, Lowest, Amid, Host, Freeze, Halves, Thirds, OneWay, GiveUp, Snap, Flaps, Both)
+		hangs := time.AfterFunc(10*time.Minute, func() { // heartbeats go on for ever
+			panic(fmt.Sprintf("-run '^%s$' -seed %d hangs: %v", t.Name(), seed, s))
+		})
 		v := run(t, s)
+		hangs.Stop()
 		counts := v.Judge(t, silence)
 		for how, n := range counts {
 			ways[how] += n

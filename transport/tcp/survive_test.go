@@ -101,12 +101,12 @@ type survivor struct {
 // survivorRing is less than the largest vote has, as pumps hold less than large messages.
 const survivorRing = 512
 
-// rejoinTime is more than any agreement takes.
+// rejoinTime is more than any agreement takes, and twice of it more than any job.
 const rejoinTime = time.Minute
 
 func (p *survivor) run(e transport.Endpoint) {
 	process := p.Processes[p.place]
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*rejoinTime)
 	defer cancel()
 	over := make(chan struct{})
 	defer close(over)
