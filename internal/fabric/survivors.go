@@ -66,8 +66,8 @@ type Agreed struct {
 	Size       int
 }
 
-// TestSurvivors runs so many jobs of a test, or a tenth with -short, or as many as a flag says if that is not 0. run runs
-// the job of a scene.
+// TestSurvivors runs so many jobs of a test, or a tenth with -short, or as many as a flag says if that is not 0: run
+// runs the job of a scene.
 func TestSurvivors(t *testing.T, jobs, flag int, silence time.Duration, run func(*testing.T, *Scene) *Survivors) {
 	if testing.Short() {
 		jobs /= 10
@@ -77,7 +77,8 @@ func TestSurvivors(t *testing.T, jobs, flag int, silence time.Duration, run func
 	}
 	tally, ways := Tally{}, map[How]int{}
 	Each(t, jobs, func(t *testing.T, seed uint64) {
-		s := NewScene(seed, Die, Two, Most, Lowest, Amid, Host, Freeze, Halves, Thirds, OneWay, GiveUp, Snap, Flaps, Both)
+		s := NewScene(seed, Die, Two, Most, Lowest, Amid, Host, Freeze, Halves, Thirds, OneWay, GiveUp, Snap, Flaps,
+			Both)
 		hangs := time.AfterFunc(10*time.Minute, func() { // heartbeats go on for ever
 			panic(fmt.Sprintf("-run '^%s$' -seed %d hangs: %v", t.Name(), seed, s))
 		})
@@ -217,7 +218,8 @@ func (v *Survivors) Ends(r int, e Ending) {
 	}
 }
 
-// Judge says what is wrong, and returns how many have ended in which way. silence is that after which a replica is lost.
+// Judge says what is wrong, and returns how many have ended in which way. silence is that after which a replica is
+// lost.
 func (v *Survivors) Judge(t *testing.T, silence time.Duration) map[How]int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -245,8 +245,8 @@ func (p *survivor) vote(ctx context.Context, e transport.Endpoint, k int, member
 		}
 		for _, r := range from {
 			if !bytes.Equal(got[r], made(r, me)) {
-				return fmt.Errorf("%w: replica %d, step %d: %x of replica %d, want %x", errOther, p.place, p.trying, got[r][:10],
-					members[r], made(r, me)[:10])
+				return fmt.Errorf("%w: replica %d, step %d: %x of replica %d, want %x", errOther, p.place, p.trying,
+					got[r][:10], members[r], made(r, me)[:10])
 			}
 		}
 		return nil
