@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Survivors watches the replicas of a scene that go on without those that are gone, and judges what they have agreed on.
-// What a process does that has been killed does not count.
+// Survivors watches the replicas of a scene that go on without those that are gone, and judges what they have agreed
+// on. What a process does that has been killed does not count.
 type Survivors struct {
 	NoKernel bool // of which a process can ask whether another one of its host has ended
 
