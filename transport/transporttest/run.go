@@ -55,9 +55,9 @@ const (
 	Buffers
 	// Brief asks for a quarter of the repetitions of whatever is tried again and again, for an eighth of the bytes of
 	// the largest messages, for large groups of 32 replicas in place of 64, to count allocations with one size of
-	// messages for each number of replicas, to send each number of replicas a third of the other sizes, and for one odd
-	// member in each broadcast in which one is: for a second run of the suite, over the same transport set up in another
-	// way, or over another transport. It is no promise, and leaves no other case out.
+	// messages for each number of replicas, to send each number of replicas a third of the other sizes, and for one
+	// odd member in each broadcast in which one is: for a second run of the suite, over the same transport set up in
+	// another way, or over another transport. It is no promise, and leaves no other case out.
 	Brief
 )
 

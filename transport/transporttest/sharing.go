@@ -123,8 +123,8 @@ func (s *suite) broadcast(t *testing.T) {
 }
 
 // broadcastMismatch has one member in another call. Somebody gets a mismatch, and nobody is left waiting, whatever
-// comes after: more broadcasts, another operation, or Close. With Brief each field has one such member, another than the
-// field before.
+// comes after: more broadcasts, another operation, or Close. With Brief each field has one such member, another than
+// the field before.
 func (s *suite) broadcastMismatch(t *testing.T) {
 	turn := 0
 	cases(t, "field", fields, func(t *testing.T, f field) {
