@@ -188,7 +188,11 @@ func TestRandomFaults(t *testing.T) {
 // Aborts in the middle of large messages, in real time: buffers are written over while a peer that did not stop would
 // still read them. The race detector is what this test is for.
 func TestScribbleAfterErrors(t *testing.T) {
-	const n, size = 4, 300_000
+	const n = 4
+	size := 300_000
+	if underRace {
+		size = 100_000
+	}
 	for i, o := range bothWays() {
 		errs := failures(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			if err := c.Barrier(ctx); err != nil {

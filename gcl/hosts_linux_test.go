@@ -22,6 +22,7 @@ import (
 	"gogcl.dev/internal/hosttest"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
 )
 
 // The tests of this file run jobs on the hosts of package hosttest:
@@ -139,6 +140,7 @@ func (s stage) test(t *testing.T) {
 			func(int) string { return "another host" })
 	})
 	t.Run("silence", func(t *testing.T) { s.silence(t, secret) })
+	t.Run("rejoin", func(t *testing.T) { s.parted(t, secret) })
 }
 
 // saidBy is what a replica of a job has said.
@@ -147,6 +149,9 @@ type saidBy struct {
 	IsPeer  bool             // the error is a *gcl.PeerError
 	Listens []netip.AddrPort // what listens on its host, once it has joined or failed
 	Classes []string         // of its links to the other replicas, "host " before those on its own
+
+	Left []int     // who is left, after Rejoin, or in a *transport.MinorityError
+	Went time.Time // when a collective of those has succeeded; zero: there is none
 }
 
 // replicaJob is what a replica is told: the fields of JoinConfig that can be written as text.
@@ -158,7 +163,8 @@ type replicaJob struct {
 	Secret                                []byte
 	Insecure                              bool
 
-	Loop bool // collectives until one fails
+	Loop    bool // collectives until one fails
+	Rejoins bool // those that are left go on then
 }
 
 func (j *replicaJob) config() gcl.JoinConfig {
@@ -279,6 +285,56 @@ func (s stage) silence(t *testing.T, config replicaJob) {
 	}
 }
 
+// parted takes a host off the network in the middle of a loop of collectives. The others go on without its replica,
+// which gets a *transport.MinorityError.
+func (s stage) parted(t *testing.T, config replicaJob) {
+	defer s.IP(2, "link set eth0 up")
+	config.Rendezvous, config.Silence = "10.77.0.1:6000", 2*time.Second
+	config.Loop, config.Rejoins = true, true
+	var cut time.Time
+	for r, one := range s.start(t, config, func() {
+		time.Sleep(200 * time.Millisecond) // in the loop; the test holds without
+		cut = time.Now()
+		if err := s.IP(2, "link set eth0 down"); err != nil {
+			t.Error(err)
+		}
+	}) {
+		goes, left := placement[r] != 2, []int{0, 1, 2}
+		if !goes {
+			left = []int{3}
+		}
+		if one.Went.IsZero() == goes || (one.Error == "") != goes || !slices.Equal(one.Left, left) {
+			t.Errorf("replica %d: %+v, want that %v are left", r, one, left)
+		}
+		if goes {
+			t.Logf("replica %d goes on %v after the cut, Silence is %v", r, one.Went.Sub(cut), config.Silence)
+		}
+	}
+}
+
+// rejoins goes on with those that are left.
+func rejoins(ctx context.Context, c *gcl.Comm, said *saidBy) (err error) {
+	c, change, err := gcl.Rejoin(ctx, c)
+	if minority, ok := errors.AsType[*transport.MinorityError](err); ok {
+		said.Left = minority.Left
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := c.Close(); err == nil {
+			err = closed
+		}
+	}()
+	said.Left = change.Replicas
+	sum, err := gcl.AllReduce(ctx, c, []int{1 << change.Replicas[c.Replica()]}, gcl.Add)
+	if err != nil || sum[0] != 0b111 {
+		return fmt.Errorf("%b among those that are left: %w", sum, err)
+	}
+	said.Went = time.Now()
+	return nil
+}
+
 // TestHostsReplica is one replica, in a process of its own.
 func TestHostsReplica(t *testing.T) {
 	text := os.Getenv(hostsReplica)
@@ -330,6 +386,9 @@ func inHost(job replicaJob, said *saidBy) (err error) {
 			in[i] = int64(i+1) << (8 * c.Replica())
 		}
 		out, err := gcl.AllReduce(ctx, c, in, gcl.Add)
+		if err != nil && job.Rejoins {
+			return rejoins(ctx, c, said)
+		}
 		if err != nil {
 			return err
 		}

@@ -93,6 +93,10 @@ func TestLabelsOfWaiting(t *testing.T) {
 func TestLabelsOfWork(t *testing.T) {
 	labelCalls(t)
 	seen := map[string]map[string]string{"collective": {}, "name": {}, "replica": {}}
+	calls := 1000
+	if underRace {
+		calls = 200
+	}
 	for range 100 { // a profile has few samples, or none, where others keep the processors busy
 		more := tags(t, func(f *os.File) error {
 			if err := pprof.StartCPUProfile(f); err != nil {
@@ -101,7 +105,7 @@ func TestLabelsOfWork(t *testing.T) {
 			defer pprof.StopCPUProfile()
 			return gcl.Run(t.Context(), 2, func(ctx context.Context, c *gcl.Comm) error {
 				data := make([]float32, 1<<16)
-				for range 1000 {
+				for range calls {
 					if err := gcl.AllReduceInPlace(ctx, c.Named("grads"), data, gcl.Max); err != nil {
 						return err
 					}

@@ -121,6 +121,9 @@ func matrixCases(thorough bool) (out []crossed) {
 		case n > 16 || n > 9 && !thorough:
 			x.sizes = []int{1, n + 1, 4099}
 		}
+		if underRace {
+			x.sizes = []int{0, n + 1, 4099}
+		}
 		x.ways = append(x.ways, galleryWays(n)...)
 		out = append(out, x)
 	}

@@ -188,8 +188,9 @@ func refused(t *testing.T, errs []error, replica int, text string) {
 
 // TestOpenedLengths: a member that lays open another length than the call wants, or another number of buffers, fails
 // the call at all members, on all paths over peer memory. Nobody panics, and nothing is read or written. What is wrong
-// with a buffer that nobody uses makes no difference.
+// with a buffer that nobody uses makes no difference. Under the race detector one case of five is tried.
 func TestOpenedLengths(t *testing.T) {
+	turn := 0
 	for _, path := range []struct {
 		name     string
 		method   methods.Method
@@ -223,6 +224,9 @@ func TestOpenedLengths(t *testing.T) {
 					}
 					call := newOpenCall(collective, n, path.size, root, path.operands, counts)
 					for _, f := range forgeries() {
+						if turn++; underRace && turn%5 != 0 {
+							continue
+						}
 						t.Run(fmt.Sprintf("%s/%v/n=%d/root=%d/%s", path.name, collective, n, root, f.name),
 							func(t *testing.T) {
 								testOpened(t, call, gcl.Options{Method: path.method, Implementation: gcl.Syncful}, n, f)

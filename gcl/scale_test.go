@@ -43,7 +43,7 @@ func TestManyReplicas(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			replicas(t, test.n, func(ctx context.Context, c *gcl.Comm) error {
 				c = withOptions(c, o)
-				for k := range 3 {
+				for k := range 2 {
 					data := make([]int32, 2*c.Size()+1)
 					for i := range data {
 						data[i] = int32(c.Rank() * (i + k))

@@ -114,6 +114,9 @@ func TestBroadcastDisagreement(t *testing.T) {
 			for odd := range n {
 				for _, theirs := range all[1:] {
 					for try := range tries * 4 {
+						if underRace && try > 1 {
+							break // 0 is by chance, 1 is not
+						}
 						calls, before, after := make([]variant, n), make([]time.Duration, n), make([]time.Duration, n)
 						for r := range n {
 							calls[r] = all[0]

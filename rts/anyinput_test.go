@@ -34,13 +34,14 @@ func TestAnyInput(t *testing.T) {
 			"Checkpoint": rts.Checkpoint, "Plain": rts.Plain,
 		},
 		Types: []any{
-			rts.Adam{}, rts.Layer{}, rts.Memory{}, rts.SGD{}, rts.Sharding{}, rts.Step{}, rts.Trainer{},
+			rts.Adam{}, rts.Copies{}, rts.Layer{}, rts.Memory{}, rts.SGD{}, rts.Sharding{}, rts.Step{}, rts.Trainer{},
 			rts.Variable{},
 		},
 		Values: []any{
 			p, m, x, numbers, data, ir.SpecOf(data), running, s, open, kept, gcl.Add, rts.Adam{}, rts.SGD{},
 			rts.Sharding{}, 0, 1,
-			&rts.Variable{}, &rts.Step{}, rts.Layer{}, []*ir.Tensor{x, x}, []*rts.Variable{{}},
+			&rts.Variable{}, &rts.Step{}, &rts.Copies{}, &rts.Copies{Every: 1},
+			rts.Layer{}, []*ir.Tensor{x, x}, []*rts.Variable{{}},
 			rts.Trainer{Optimizer: rts.Adam{}}, x, rts.Plain(nil), rts.Plain(&ir.Variable{}),
 		},
 	})

@@ -88,6 +88,14 @@ func untied(m *model, h ir.Spec) []rts.Layer {
 // what between makes.
 func newModelOf(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer, choice bool,
 	between func(m *model, h ir.Spec) []rts.Layer) *model {
+	m := buildModel(t, replicas, s, trainer, choice, between)
+	m.session = newSession(t, m.program)
+	return m
+}
+
+// buildModel is newModelOf without a session.
+func buildModel(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer, choice bool,
+	between func(m *model, h ir.Spec) []rts.Layer) *model {
 	p, rows, lead := ir.New(replicas), samples/replicas, tensor.Shape{}
 	if k := trainer.Accumulate; k > 0 {
 		rows, lead = rows/k, tensor.Shape{k}
@@ -132,7 +140,6 @@ func newModelOf(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer,
 		m.norm = p.DeviceToHost("norm", ir.Spec{DType: tensor.F32})
 		main.HostStore(m.norm, m.step.Norm)
 	}
-	m.session = newSession(t, p)
 	return m
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/methods"
 )
 
@@ -27,6 +28,8 @@ type config struct {
 	checkpoint  string // a directory; empty: none
 	resume      bool
 	given       bool // replicas is, by the command line
+	member.SurvivalFlags
+	survival *member.Survival // nil without -survive
 }
 
 // parseFlags reads the command line; whether the values make sense is for [config.check] to say. After -h it has
@@ -62,6 +65,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 		"Ctrl-C")
 	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same flags, on any number "+
 		"of replicas")
+	cfg.Add(flags)
 	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and "+
 		"8 replicas, sharded and not; takes as long as -minutes says")
 
@@ -75,7 +79,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	cfg.given = given["n"]
 	if cfg.compare {
 		for _, name := range []string{"n", "steps", "lr", "seed", "whole", "overlap", "sample", "temperature",
-			"checkpoint", "resume"} {
+			"checkpoint", "resume", "survive", "copy", "die"} {
 			if given[name] {
 				return config{}, fmt.Errorf("-compare and -%s: want one of them", name)
 			}
@@ -127,7 +131,7 @@ func (cfg config) check() error {
 		return fmt.Errorf("-size %d: want %d to %d parameters", cfg.parameters, minParameters, maxParameters)
 	case cfg.batch < 1 || cfg.batch > maxBatch:
 		return fmt.Errorf("-batch %d: want 1 to %d windows", cfg.batch, maxBatch)
-	case cfg.batch%cfg.replicas != 0:
+	case cfg.batch%cfg.replicas != 0 && !cfg.Survive, cfg.batch < cfg.replicas:
 		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
 	case !(float32(cfg.rate) > 0 || cfg.rate == 0) || cfg.rate > math.MaxFloat32:
 		return fmt.Errorf("-lr %v: the rate must be above 0 and finite in float32, or 0 for one by the model's width",
@@ -141,7 +145,7 @@ func (cfg config) check() error {
 	case !(cfg.temperature >= 0) || math.IsInf(cfg.temperature, 0):
 		return fmt.Errorf("-temperature %v: want 0 or more, and finite", cfg.temperature)
 	}
-	return nil
+	return cfg.SurvivalFlags.Check()
 }
 
 // maxBatch is far more than a step has use for.

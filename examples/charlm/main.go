@@ -20,6 +20,7 @@
 //	go run ./examples/charlm [-n replicas] [-minutes time | -steps number] [-size parameters] [-batch windows] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-whole] [-overlap] [-bucket bytes]
 //		[-sample characters] [-temperature degree] [-checkpoint directory [-resume]]
+//		[-survive [-copy steps] [-die replica:step]]
 //	go run ./examples/charlm -compare [-minutes time] [-size parameters] [-batch windows] [-clip norm] [-method name]
 //		[-bucket bytes]
 //
@@ -29,6 +30,9 @@
 // With -checkpoint the parameters, Adam's states and the place in the training are saved with each report and after the
 // step in progress on Ctrl-C. -resume goes on from there, with the same flags: on as many replicas as before, with the
 // losses, to the bit, that an uninterrupted training of so many -steps has.
+//
+// With -survive the others go on when replicas die, from the last copy of all shards in the memory of others: see
+// rts.Copies. Where a batch can then not be shared equally, each replica has as many windows as there are for all.
 //
 // The replicas are goroutines. Under a launcher each is a process, and replica 0 prints, evaluates and makes up the
 // text:
@@ -61,14 +65,15 @@ func main() {
 
 // run is the program on the text that load gives: it returns the exit code.
 func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
+	all := stdout
 	return member.Run(ctx, "charlm", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
-		return runMember(ctx, me, args, load, stdout)
+		return runMember(ctx, me, args, load, stdout, all)
 	})
 }
 
-// runMember is the program in a job, or in none.
+// runMember is the program in a job, or in none. What it prints when replica 0 is gone goes to all.
 func runMember(ctx context.Context, me *member.Member, args []string, load func() (*text, error),
-	stdout io.Writer) error {
+	stdout, all io.Writer) error {
 	cfg, err := parseFlags(args, stdout)
 	if err == nil {
 		cfg.me = me
@@ -83,6 +88,14 @@ func runMember(ctx context.Context, me *member.Member, args []string, load func(
 	book, err := load()
 	if err != nil {
 		return err
+	}
+	if cfg.Survive {
+		return me.Survive(ctx, cfg.SurvivalFlags, cfg.replicas, all,
+			func(ctx context.Context, s *member.Survival, me *member.Member, out *progress.Printer) error {
+				cfg := cfg
+				cfg.survival, cfg.me, cfg.replicas = s, me, me.Comm().Replicas()
+				return runAll(ctx, cfg, book, out)
+			})
 	}
 	out := progress.New(stdout)
 	err = runAll(ctx, cfg, book, out)

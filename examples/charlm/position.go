@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gogcl.dev/internal/member"
+	"gogcl.dev/internal/progress"
 	"gogcl.dev/rts/checkpoint"
 )
 
@@ -68,7 +69,7 @@ func parseMeta(meta map[string]string) (*position, error) {
 	if err == nil {
 		err = at.random.UnmarshalBinary(at.Random)
 	}
-	if err == nil && (at.Step < 1 || at.Took < 0 || at.Summed < 0) {
+	if err == nil && (at.Step < 0 || at.Took < 0 || at.Summed < 0) {
 		err = errors.New("a number is less than it can be")
 	}
 	if err != nil {
@@ -110,7 +111,7 @@ func (cfg config) interrupted(at *position) error {
 
 // openCheckpoint opens the directory of -checkpoint, if there is one, and says where training begins.
 func (cfg config) openCheckpoint(ctx context.Context) (*checkpoint.Directory, *position, error) {
-	d, meta, err := cfg.me.OpenCheckpoint(ctx, cfg.checkpoint, cfg.resume)
+	d, meta, err := cfg.survival.OpenCheckpoint(ctx, cfg.me, cfg.checkpoint, cfg.resume)
 	if err != nil || meta == nil {
 		return d, cfg.start(), err
 	}
@@ -134,6 +135,22 @@ func (t *trainer) load(ctx context.Context, from *checkpoint.Directory) error {
 	}
 	_, err = from.Load(ctx, tensors)
 	return err
+}
+
+// restore goes to where the others are when replicas have died, and returns that position.
+func (t *trainer) restore(ctx context.Context, cfg config, saves *checkpoint.Directory, at *position,
+	out *progress.Printer) (*position, error) {
+	now := at
+	position := func() (map[string]string, error) { return now.meta() }
+	set := func(meta map[string]string) (err error) {
+		now, err = parseMeta(meta)
+		return err
+	}
+	err := cfg.survival.Restore(ctx, t.session, t.made, saves, position, set, out)
+	if err == nil {
+		cfg.survival.Say(now.Step, out)
+	}
+	return now, err
 }
 
 // save keeps parameters, states and position, if that is wanted.

@@ -31,7 +31,11 @@ const reports = 24
 // runAll trains, evaluates, and makes up some text.
 func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) (err error) {
 	s := sizeFor(cfg.parameters, len(book.vocabulary))
-	out.Line(fmt.Sprintf("%d characters to train on, %d held out, %d different; entropy %.2f nats, given the one "+
+	say := out.Line
+	if cfg.survival.Again() { // it has been said
+		say = func(string) {}
+	}
+	say(fmt.Sprintf("%d characters to train on, %d held out, %d different; entropy %.2f nats, given the one "+
 		"before %.2f",
 		len(book.train), len(book.heldOut), len(book.vocabulary), unigramEntropy(book.all()),
 		bigramEntropy(book.all())))
@@ -42,9 +46,9 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		return compare(ctx, cfg, book, s, out)
 	}
 	if cfg.replicas == 1 {
-		out.Line(what + ", replicas: 1, nothing is sharded")
+		say(what + ", replicas: 1, nothing is sharded")
 	} else {
-		out.Line(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
+		say(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
 	}
 	whole := context.WithoutCancel(ctx)
 	saves, at, err := cfg.openCheckpoint(whole)
@@ -59,11 +63,16 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	if cfg.resume {
+	if cfg.resume && !cfg.survival.Again() {
 		if err := t.load(whole, saves); err != nil {
 			return err
 		}
 		out.Line(fmt.Sprintf("resumed from %s after step %d", cfg.checkpoint, at.Step))
+	}
+	if cfg.Survive {
+		if at, err = t.restore(whole, cfg, saves, at, out); err != nil {
+			return err
+		}
 	}
 	first, err := t.values()
 	if err != nil {
@@ -81,10 +90,13 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		return err
 	}
 	resident := ""
-	if cfg.me.InJob() {
-		if resident, err = cfg.me.Resident(whole); err != nil || !cfg.me.First() {
+	if cfg.me.InJob() && !cfg.survival.Local() {
+		if resident, err = cfg.me.Resident(whole); err != nil {
 			return err
 		}
+	}
+	if !cfg.me.First() {
+		return nil
 	}
 	if err := e.use(last); err != nil {
 		return err
@@ -150,14 +162,21 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 		return t.values()
 	}
 	for reported := int(done * reports); ; {
-		at.Step++
+		var loss float64
 		began := time.Now()
-		book.drawBatch(random, t.chars, t.targets, t.size.window)
-		loss, err := t.run(ctx, at.Step, rateAt(peak, at.Step, done))
-		if err == nil {
-			err = finite(loss, "loss", at.Step)
+		step := func() (err error) {
+			at.Step++
+			book.drawBatch(random, t.chars, t.targets, t.size.window)
+			if loss, err = t.run(ctx, at.Step, rateAt(peak, at.Step, done)); err != nil {
+				return err
+			}
+			return finite(loss, "loss", at.Step)
 		}
-		if err != nil {
+		if cfg.Survive {
+			if made, err := cfg.survival.Commit(ctx, at.Step+1, step); !made {
+				return nil, err
+			}
+		} else if err := step(); err != nil {
 			return nil, err
 		}
 		took += time.Since(began)

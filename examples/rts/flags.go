@@ -33,6 +33,8 @@ type config struct {
 	checkpoint string // a directory; empty: none
 	resume     bool
 	pprof      string // a directory; empty: nobody is answered
+	member.SurvivalFlags
+	survival *member.Survival // nil without -survive
 }
 
 // What -storage may be.
@@ -73,6 +75,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch, -clip, -lr "+
 		"and -seed, on any number of replicas")
 
+	cfg.Add(flags)
 	flags.StringVar(&cfg.pprof, "pprof", "", "`directory` for a unix socket of each process, named by its rank, that "+
 		"answers as net/http/pprof")
 
@@ -83,7 +86,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var err error
 	flags.Visit(func(f *flag.Flag) {
 		cfg.given = cfg.given || f.Name == "n"
-		if err == nil && f.Value.String() == "" {
+		if err == nil && f.Value.String() == "" && f.Name != "die" {
 			err = fmt.Errorf("-%s: the name is empty", f.Name)
 		}
 	})
@@ -120,8 +123,10 @@ func (cfg config) check(available int) error {
 		return fmt.Errorf("-storage %q: want %s or %s", cfg.storage, inMemory, inFiles)
 	case cfg.resume && cfg.checkpoint == "":
 		return errors.New("-resume: there is no -checkpoint to go on from")
+	case cfg.Survive && cfg.verify:
+		return errors.New("-verify: with -survive the number of replicas changes, and the reference's does not")
 	}
-	return nil
+	return cfg.SurvivalFlags.Check()
 }
 
 // steps is how many there are in a pass over so many images.

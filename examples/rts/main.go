@@ -15,7 +15,7 @@
 //
 //	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-accumulate micro-batches] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify]
-//		[-svg file] [-checkpoint directory [-resume]] [-pprof directory]
+//		[-svg file] [-checkpoint directory [-resume]] [-survive [-copy steps] [-die replica:step]] [-pprof directory]
 //
 // # A batch that the replicas cannot share equally
 //
@@ -51,6 +51,20 @@
 // Of a program that is killed (kill -9) the checkpoint of the last pass remains. The files of -storage file lose their
 // names as soon as all are open, and go however the program ends; killed before that, or on Windows, it leaves a
 // directory gogcl-rts-* in the temporary one.
+//
+// # Deaths
+//
+// With -survive the others go on when replicas die. Each keeps its shards and those of another replica in memory, as
+// they are after every tenth step, or as -copy says: see rts.Copies. After a death all go back to that step, the shards
+// and the images are shared out anew, and a line says
+//
+//	replica 2 has died: 3 go on from step 40
+//
+// Where nobody has a shard any more, they go on from -checkpoint, if it has one. By -die a replica fails. Processes may
+// be killed:
+//
+//	go run ./examples/rts -survive -die 2:45
+//	./gclrun -n 4 -survive ./rts -survive
 //
 // # Processes
 //
@@ -96,13 +110,14 @@ func main() {
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	all := stdout
 	return member.Run(ctx, "rts", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
-		return runMember(ctx, me, args, stdout)
+		return runMember(ctx, me, args, stdout, all)
 	})
 }
 
-// runMember is the program in a job, or in none.
-func runMember(ctx context.Context, me *member.Member, args []string, stdout io.Writer) error {
+// runMember is the program in a job, or in none. What it prints when replica 0 is gone goes to all.
+func runMember(ctx context.Context, me *member.Member, args []string, stdout, all io.Writer) error {
 	cfg, err := parseFlags(args, stdout)
 	if err == nil {
 		cfg.me = me
@@ -125,6 +140,14 @@ func runMember(ctx context.Context, me *member.Member, args []string, stdout io.
 			return err
 		}
 		defer end()
+	}
+	if cfg.Survive {
+		return me.Survive(ctx, cfg.SurvivalFlags, cfg.replicas, all,
+			func(ctx context.Context, s *member.Survival, me *member.Member, out *progress.Printer) error {
+				cfg := cfg
+				cfg.survival, cfg.me, cfg.replicas = s, me, me.Comm().Replicas()
+				return trainAll(ctx, cfg, train, test, out)
+			})
 	}
 	out := progress.New(stdout)
 	err = trainAll(ctx, cfg, train, test, out)
@@ -150,7 +173,9 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	t.introduce()
+	if !cfg.survival.Again() {
+		t.introduce()
+	}
 	if err := t.run(ctx); err != nil {
 		return err
 	}
@@ -164,7 +189,7 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	out.Line(table)
-	if cfg.me.InJob() {
+	if cfg.me.InJob() && !cfg.survival.Local() {
 		line, err := cfg.me.Resident(context.WithoutCancel(ctx))
 		if err != nil {
 			return err

@@ -267,6 +267,7 @@ func TestHelp(t *testing.T) {
 		"-n replicas", "-epochs passes", "-batch images", "-accumulate micro-batches",
 		"-lr rate", "-clip norm", "-seed number", "-method name", "-bucket bytes",
 		"-overlap", "-storage where", "-verify", "-svg file", "-checkpoint directory", "-resume",
+		"-survive", "-copy steps", "-die replica:step",
 	} {
 		if !strings.Contains(got.stdout, "\n  "+flag) {
 			t.Errorf("usage does not explain %s:\n%s", flag, got.stdout)

@@ -12,7 +12,7 @@ import (
 // openCheckpoint opens the directory of -checkpoint, if there is one, and says where training begins. Nobody else may
 // save to the directory until it is closed.
 func openCheckpoint(ctx context.Context, cfg config, images int) (*checkpoint.Directory, position, error) {
-	d, meta, err := cfg.me.OpenCheckpoint(ctx, cfg.checkpoint, cfg.resume)
+	d, meta, err := cfg.survival.OpenCheckpoint(ctx, cfg.me, cfg.checkpoint, cfg.resume)
 	if err != nil || meta == nil {
 		return d, cfg.start(), err
 	}
@@ -39,6 +39,20 @@ func (t *trainer) load(ctx context.Context) error {
 	}
 	made := len(t.at.Passes)*t.cfg.steps(t.train.Len()) + t.at.Step // and not by number, which is to be verified
 	return t.reference.load(ctx, t.saves, made, t.model)
+}
+
+// restore goes to where the others are when replicas have died.
+func (t *trainer) restore(ctx context.Context) error {
+	position := func() (map[string]string, error) { return t.at.meta() }
+	set := func(meta map[string]string) (err error) {
+		t.at, err = parseMeta(meta, t.train.Len())
+		return err
+	}
+	err := t.cfg.survival.Restore(ctx, t.model.session, t.model.step, t.saves, position, set, t.out)
+	if err == nil {
+		t.cfg.survival.Say(t.number()-1, t.out)
+	}
+	return err
 }
 
 // save keeps parameters, states and position, if that is wanted.

@@ -70,8 +70,11 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 			return nil, err
 		}
 	}
-	if cfg.resume {
+	if cfg.resume && !cfg.survival.Again() {
 		err = t.load(ctx)
+	}
+	if err == nil && cfg.Survive {
+		err = t.restore(ctx)
 	}
 	return t, err
 }
@@ -171,7 +174,12 @@ func (t *trainer) step(ctx context.Context, batch []int) (float32, error) {
 	if t.all != nil {
 		t.all.fill(t.train, batch)
 	}
-	if err := t.stepper.run(ctx, t.cfg.rate, t.number()); err != nil {
+	run := func() error { return t.stepper.run(ctx, t.cfg.rate, t.number()) }
+	if t.cfg.Survive {
+		if done, err := t.cfg.survival.Commit(ctx, t.number(), run); !done {
+			return 0, err
+		}
+	} else if err := run(); err != nil {
 		return 0, err
 	}
 	return t.stepper.losses[0], nil

@@ -1,6 +1,7 @@
 package cheapest
 
 import (
+	"flag"
 	"math"
 	"slices"
 	"testing"
@@ -42,18 +43,21 @@ func tableOf(t testing.TB, m cost.Model, g Group) *Table {
 	return New(m).Of(g, members, members, members)
 }
 
+var full = flag.Bool("full", false, "try every size of every collective at 64 ranks")
+
 // TestChoiceIsBest: at 8 and 64 ranks no method, priced by its schedule, is more than 1.05 times as fast as the choice.
+// Without -full a collective has one of the sizes at 64 ranks, another one than the collective and the network before.
 func TestChoiceIsBest(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"fattree:4x2", "torus:2x2x2", "open-ladder:8", "fattree:8x8", "torus:4x4x4",
+	for k, name := range []string{"fattree:4x2", "torus:2x2x2", "open-ladder:8", "fattree:8x8", "torus:4x4x4",
 		"open-ladder:64"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := tableOf(t, network(t, name), Group{})
 			n := len(table.members)
 			for _, c := range schedule.Collectives()[:schedule.Barrier] {
-				for _, bytes := range []int64{1 << 10, 1 << 20, 1 << 30} {
-					if n == 64 && testing.Short() && (bytes == 1<<10 || c > schedule.Broadcast) {
+				for i, bytes := range []int64{1 << 10, 1 << 20, 1 << 30} {
+					if n == 64 && !*full && (int(c)+k+i)%3 != 0 {
 						continue
 					}
 					chosen := table.Choose(c, bytes)

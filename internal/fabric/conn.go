@@ -42,14 +42,19 @@ type queue struct {
 	last     time.Time // when the last byte arrives
 	end      error     // behind the segments; nil: more may come
 	ends     time.Time // when the end arrives
+	waits    bool      // the end does until the network is whole
 	cut      bool      // something has vanished, so nothing arrives any more
 }
 
 // segment is bytes that arrive together.
 type segment struct {
 	at    time.Time
+	waits bool // until the network is whole
 	bytes []byte
 }
+
+// arrived reports whether it is there.
+func (s *segment) arrived(now time.Time) bool { return !s.waits && !s.at.After(now) }
 
 // join makes a connection of two ends.
 func join(near, far *conn, chances *rand.Rand) {
@@ -115,6 +120,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for in := &c.in; ; {
+		c.thaw()
 		switch {
 		case c.closed:
 			return 0, c.fails("read", net.ErrClosed)
@@ -124,7 +130,7 @@ func (c *conn) Read(b []byte) (int, error) {
 			return 0, nil
 		}
 		n, now, next := 0, time.Now(), time.Time{}
-		for n < len(b) && len(in.segments) > 0 && !in.segments[0].at.After(now) {
+		for n < len(b) && len(in.segments) > 0 && in.segments[0].arrived(now) {
 			first := &in.segments[0]
 			k := copy(b[n:], first.bytes)
 			n += k
@@ -139,8 +145,10 @@ func (c *conn) Read(b []byte) (int, error) {
 		}
 		switch {
 		case len(in.segments) > 0:
-			next = in.segments[0].at
-		case in.end == nil:
+			if !in.segments[0].waits {
+				next = in.segments[0].at
+			}
+		case in.end == nil, in.waits:
 		case !in.ends.After(now) && in.end == io.EOF:
 			return 0, io.EOF
 		case !in.ends.After(now):
@@ -156,6 +164,9 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) Write(b []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.thaw(); c.p.spent() {
+		return 0, c.fails("write", syscall.ECONNRESET)
+	}
 	faults, breaks, resets := &c.p.f.faults, false, false
 	if c.risky && len(b) > 0 {
 		breaks, resets = one(c.chances, faults.Break), one(c.chances, faults.Reset)
@@ -165,10 +176,11 @@ func (c *conn) Write(b []byte) (n int, err error) {
 		b = b[:c.chances.IntN(len(b))]
 	}
 	for n < len(b) {
+		c.thaw()
 		if err := c.unwritable(); err != nil {
 			return n, err
 		}
-		if c.other.closed { // the other side answers by a reset, which comes later
+		if c.other.closed || c.other.p.Dead() { // the other side answers by a reset, which comes later
 			c.broken = syscall.EPIPE
 			return whole, nil
 		}
@@ -228,7 +240,7 @@ func (c *conn) send(b []byte) {
 		at = out.last
 	}
 	out.last = at
-	out.segments = append(out.segments, segment{at, append([]byte(nil), b...)})
+	out.segments = append(out.segments, segment{at, c.p.parted(c.other.p), append([]byte(nil), b...)})
 	c.notify()
 }
 
@@ -243,15 +255,17 @@ func (q *queue) finish(end error) {
 func (c *conn) harm(how error, kind string) {
 	for _, end := range []*conn{c, c.other} {
 		in := &end.in
-		if in.end == nil && how != io.EOF {
+		if in.end == nil {
 			now := time.Now()
 			for i, s := range in.segments {
-				if s.at.After(now) {
+				if s.waits || how != io.EOF && s.at.After(now) {
 					in.segments = in.segments[:i]
 					break
 				}
 			}
-			in.last = now
+			if how != io.EOF {
+				in.last = now
+			}
 		}
 		in.finish(how)
 		if end.broken = syscall.EPIPE; how != io.EOF {
@@ -292,8 +306,9 @@ func (c *conn) CloseWrite() error {
 
 // ends ends the outward half, if that arrives. The caller holds mu.
 func (c *conn) ends(how error) {
-	if c.p.reaches(c.other.p) {
-		c.other.in.finish(how)
+	if in := &c.other.in; c.p.reaches(c.other.p) {
+		in.waits = in.waits || in.end == nil && c.p.parted(c.other.p)
+		in.finish(how)
 	}
 	c.notify()
 }

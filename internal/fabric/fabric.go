@@ -42,13 +42,16 @@ type Fabric struct {
 	harm      []string
 	harmed    time.Time // when the last of it was done
 	conns     map[*conn]bool
+
+	cutting sync.Mutex         // guards cuts; nothing else is locked within it
+	cuts    map[[2]string]bool // by name, from whom to whom nothing arrives until the network is whole
 }
 
 // New makes a network. Two of the same seed and faults do the same harm to connections that are dialled in the same
 // order: chances are drawn by the number of a dial among those of one process to one address.
 func New(seed uint64, faults Faults) *Fabric {
 	return &Fabric{seed: seed, faults: faults, listeners: map[string]*listener{}, port: firstPort,
-		dialled: map[string]uint64{}, conns: map[*conn]bool{}}
+		dialled: map[string]uint64{}, conns: map[*conn]bool{}, cuts: map[[2]string]bool{}}
 }
 
 // firstPort is behind the ports that tests name.
@@ -99,11 +102,13 @@ type Process struct {
 	failures    int // Accepts that are yet to fail; less than 0: all
 
 	mute, deaf atomic.Bool // nothing that it sends arrives, nothing arrives at it
+
+	life
 }
 
 // Process makes a process on a host, which listens and is seen at the address. name tells processes apart.
 func (f *Fabric) Process(name, host string, address netip.Addr) *Process {
-	return &Process{f: f, name: name, host: host, address: address}
+	return &Process{f: f, name: name, host: host, address: address, life: newLife()}
 }
 
 // Cut has nothing arrive any more that the process sends, and nothing that others send to it: a cable is drawn. It does
@@ -248,6 +253,12 @@ func (l *listener) Accept() (net.Conn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
+		if resumed := l.p.stopped(); resumed != nil {
+			f.mu.Unlock()
+			<-resumed
+			f.mu.Lock()
+			continue
+		}
 		switch {
 		case l.closed:
 			return nil, &net.OpError{Op: "accept", Net: l.network, Err: net.ErrClosed}
@@ -310,12 +321,15 @@ func (p *Process) Dial(ctx context.Context, network, address string) (net.Conn, 
 	}
 	late := delay(chances, f.faults.Delay)
 	f.mu.Unlock()
+	if resumed := p.stopped(); resumed != nil {
+		<-resumed
+	}
 	if err := sleep(ctx, late); err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	f.mu.Lock()
 	l := f.listeners[address]
-	for l != nil && !refused && (!p.reaches(l.p) || !l.p.reaches(p) || len(l.backlog) >= maxBacklog) {
+	for l != nil && !refused && (!p.joined(l.p) || len(l.backlog) >= maxBacklog) {
 		f.mu.Unlock() // the other side does not answer
 		if err := sleep(ctx, time.Second); err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
@@ -324,7 +338,7 @@ func (p *Process) Dial(ctx context.Context, network, address string) (net.Conn, 
 		l = f.listeners[address]
 	}
 	defer f.mu.Unlock()
-	if l == nil || refused {
+	if l == nil || refused || p.Dead() {
 		return nil, failed("connect", network, syscall.ECONNREFUSED)
 	}
 	if err := p.take(); err != nil {

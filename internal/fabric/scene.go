@@ -16,16 +16,17 @@ import (
 // The flags of tests that run jobs in bubbles.
 var (
 	jobsFlag = flag.Int("jobs", 0, "how many `jobs` the tests with bubbles run; 0: as many as in CI")
+	fromFlag = flag.Uint64("from", 1, "the `seed` of the first job that the tests with bubbles run")
 	seedFlag = flag.Uint64("seed", 0, "the `seed` of the only job that the tests with bubbles run; 0: all")
 )
 
 // Each calls a function for the seed of each of so many jobs, each in a bubble of its own. An error names the seed.
 func Each(t *testing.T, jobs int, job func(t *testing.T, seed uint64)) {
 	t.Helper()
-	first, last := uint64(1), uint64(jobs)
 	if *jobsFlag > 0 {
-		last = uint64(*jobsFlag)
+		jobs = *jobsFlag
 	}
+	first, last := *fromFlag, *fromFlag+uint64(jobs)-1
 	if *seedFlag > 0 {
 		first, last = *seedFlag, *seedFlag
 	}
@@ -36,10 +37,15 @@ func Each(t *testing.T, jobs int, job func(t *testing.T, seed uint64)) {
 					panic(fmt.Sprintf("%v, with: -run '^%s$' -seed %d", why, t.Name(), seed))
 				}
 			}()
+			defer func() { // Test ends this goroutine if it has failed
+				if t.Failed() {
+					t.Errorf("run this job alone with: -run '^%s$' -seed %d", t.Name(), seed)
+				}
+			}()
 			synctest.Test(t, func(t *testing.T) { job(t, seed) })
 		}
 		if one(); t.Failed() {
-			t.Fatalf("run this job alone with: -run '^%s$' -seed %d", t.Name(), seed)
+			return
 		}
 	}
 }
@@ -67,6 +73,24 @@ const (
 	Straggle Trouble = "straggle" // the victim comes much later than the others
 )
 
+// The kinds of trouble after which the others go on. They come when all have met: see Scene.Strike.
+const (
+	Die    Trouble = "die"    // the victim is killed
+	Two    Trouble = "two"    // two are killed
+	Most   Trouble = "most"   // all but one or two are killed
+	Lowest Trouble = "lowest" // replica 0 is killed, and then the lowest that is left
+	Amid   Trouble = "amid"   // one is killed, and another while the others agree or meet
+	Host   Trouble = "host"   // a host loses its power
+	Freeze Trouble = "freeze" // the victim is stopped, and goes on
+	Halves Trouble = "halves" // the network parts in two, for a while or for ever
+	Thirds Trouble = "thirds" // the network parts in three
+	OneWay Trouble = "oneway" // nothing arrives from one at another, for a while or for ever
+	GiveUp Trouble = "giveup" // the victim does not wait for the others to agree
+	Snap   Trouble = "snap"   // the connections between some break, and both ends live
+	Flaps  Trouble = "flaps"  // now nothing arrives from one at another, now it does, and one may be stopped or killed
+	Both   Trouble = "both"   // one is killed, and another stopped, or parted from a third
+)
+
 // Scene is a job of a seed, and its trouble.
 type Scene struct {
 	Fabric    *Fabric
@@ -79,6 +103,8 @@ type Scene struct {
 	Began     time.Time
 	At        time.Duration // when the trouble of Cut and Stop begins
 	Delay     time.Duration // the longest time that a write takes to arrive
+
+	plan
 }
 
 // NewScene draws a job and its trouble.
@@ -86,6 +112,9 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 	chances := rand.New(rand.NewPCG(seed, 1))
 	s := &Scene{Chances: chances, Trouble: troubles[chances.IntN(len(troubles))], Hosts: 1, Began: time.Now()}
 	n := 2 + chances.IntN(4)
+	if s.survives() {
+		n = 2 + chances.IntN(6)
+	}
 	s.Victim = chances.IntN(n)
 	faults := Faults{Delay: time.Duration(chances.Int64N(int64(3 * time.Millisecond)))}
 	if chances.IntN(4) == 0 {
@@ -110,11 +139,14 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 	s.Fabric = New(seed, faults)
 	if chances.IntN(2) == 0 {
 		s.Hosts = n
+		if s.survives() && chances.IntN(2) == 0 {
+			s.Hosts = min(n, 2+chances.IntN(2))
+		}
 	}
 	for r := range n {
 		host, at := "node", netip.AddrFrom4([4]byte{127, 0, 0, 1})
 		if s.Hosts > 1 {
-			host, at = fmt.Sprint("node", r), netip.AddrFrom4([4]byte{10, 0, 0, byte(r + 1)})
+			host, at = fmt.Sprint("node", r%s.Hosts), netip.AddrFrom4([4]byte{10, 0, 0, byte(r + 1)})
 		}
 		s.Processes = append(s.Processes, s.Fabric.Process(fmt.Sprint(r), host, at))
 	}
@@ -131,6 +163,9 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 		time.AfterFunc(s.At, victim.Cut)
 	case Stop:
 		time.AfterFunc(s.At, victim.Mute)
+	}
+	if s.survives() {
+		s.draw()
 	}
 	return s
 }

@@ -73,7 +73,7 @@ func table() []row {
 		{pkg: "internal/machine"},
 		{pkg: "internal/meddler"},
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
-		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts/checkpoint"}}, // of examples
+		{pkg: "internal/member", imports: []string{"internal/command", "internal/progress", "gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
 		{pkg: "internal/watch"},
 		{pkg: "internal/osfile", modules: []string{xsys}},

@@ -76,11 +76,13 @@ func TestAnyInput(t *testing.T) {
 			"OpenTogether": checkpoint.OpenTogether,
 		},
 		Types: []any{
-			checkpoint.Directory{}, checkpoint.SaveOption(nil), checkpoint.Tensor{},
+			checkpoint.Carry(nil), checkpoint.Directory{}, checkpoint.LostError{}, checkpoint.Memory{},
+			checkpoint.Message{}, checkpoint.SaveOption(nil), checkpoint.Tensor{},
 		},
 		Values: []any{
 			oddJob{0, 0, 0}, oddJob{-1, 1, 0}, oddJob{0, -1, 0}, oddJob{0, 1, 0}, oddJob{0, 1, 1},
-			oddJob{0, 1, 1 << 62}, data, d, checkpoint.Keep(2), &checkpoint.Directory{}, map[string]string{"a": "b"},
+			oddJob{0, 1, 1 << 62}, data, d, &checkpoint.Memory{},
+			checkpoint.Keep(2), &checkpoint.Directory{}, map[string]string{"a": "b"},
 		},
 		Scratch: true,
 		Skip:    map[string]string{"Directory.Close": "other calls are to find it open"},

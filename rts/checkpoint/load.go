@@ -152,26 +152,49 @@ type checkpoint struct {
 }
 
 // open opens a checkpoint, which has to have these tensors.
-func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_ *checkpoint, err error) {
+func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (*checkpoint, error) {
 	layouts, err := checkAll(tensors)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, indexName)
-	c := &checkpoint{named: map[string]*saved{}, wants: map[string][]bool{},
-		open: files{opener: openFile, most: mostOpen}}
-	if c.index, err = readIndex(ctx, path, openFile); err != nil {
+	x, err := readIndex(ctx, path, openFile)
+	if err != nil {
 		return nil, err
 	}
-	for i := range c.index.tensors {
-		c.named[c.index.tensors[i].name] = &c.index.tensors[i]
+	c, err := newCheckpoint(x, tensors, layouts, openFile)
+	if err != nil {
+		return nil, inFile(path, err)
+	}
+	if err := c.openShards(ctx, dir); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// newCheckpoint is the checkpoint of an index, which has to have these tensors, before its files are opened.
+func newCheckpoint(x *index, tensors []Tensor, layouts []layout, openFile opener) (*checkpoint, error) {
+	c := &checkpoint{index: x, named: map[string]*saved{}, wants: map[string][]bool{},
+		open: files{opener: openFile, most: mostOpen}}
+	for i := range x.tensors {
+		c.named[x.tensors[i].name] = &x.tensors[i]
 	}
 	if err := c.compare(tensors); err != nil {
-		return nil, inFile(path, err)
+		return nil, err
 	}
 	for i, t := range tensors {
 		c.wants[t.Name] = c.named[t.Name].wantedBy(&t, layouts[i])
 	}
+	return c, nil
+}
+
+// wantsOf reports whether something in file k is to be read.
+func (c *checkpoint) wantsOf(k int) bool {
+	return slices.ContainsFunc(c.index.inFile(k), func(s *saved) bool { return c.wants[s.name][k] })
+}
+
+// openShards opens the files that are to be read. After an error none is open.
+func (c *checkpoint) openShards(ctx context.Context, dir string) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.open.close())
@@ -179,17 +202,17 @@ func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_
 	}()
 	n := c.index.files()
 	for k := range n {
-		if !slices.ContainsFunc(c.index.inFile(k), func(s *saved) bool { return c.wants[s.name][k] }) {
+		if !c.wantsOf(k) {
 			c.files = append(c.files, nil)
 			continue
 		}
 		f, err := c.openShard(ctx, filepath.Join(dir, shardName(k, n)), k)
 		if err != nil {
-			return nil, fmt.Errorf("shard %d of %d, of %s: %w", k, n, c.index.with(k), err)
+			return fmt.Errorf("shard %d of %d, of %s: %w", k, n, c.index.with(k), err)
 		}
 		c.files = append(c.files, f)
 	}
-	return c, nil
+	return nil
 }
 
 // wantedBy says which shards are to be read for a tensor that lies otherwise: those with an element of a shard that

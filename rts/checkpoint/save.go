@@ -148,13 +148,8 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := safetensors.CheckCounts(0, len(meta)); err != nil {
-		return nil, fmt.Errorf("meta: %w", err)
-	}
-	for key, value := range meta {
-		if err := errors.Join(safetensors.CheckText(key), safetensors.CheckText(value)); err != nil {
-			return nil, fmt.Errorf("meta: %w", err)
-		}
+	if err := checkMeta(meta); err != nil {
+		return nil, err
 	}
 	x := &index{meta: maps.Clone(meta), tensors: make([]saved, len(tensors))}
 	for i, t := range tensors {
@@ -172,13 +167,31 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	return x, nil
 }
 
+// checkMeta looks at the strings of a checkpoint.
+func checkMeta(meta map[string]string) error {
+	if err := safetensors.CheckCounts(0, len(meta)); err != nil {
+		return fmt.Errorf("meta: %w", err)
+	}
+	for key, value := range meta {
+		if err := errors.Join(safetensors.CheckText(key), safetensors.CheckText(value)); err != nil {
+			return fmt.Errorf("meta: %w", err)
+		}
+	}
+	return nil
+}
+
 // createShard writes file k, and waits until it is on the disk.
 func (x *index) createShard(ctx context.Context, path string, k int, tensors []Tensor) error {
+	return create(path, func(w io.Writer) error { return x.writeShard(ctx, w, k, readers(tensors)) })
+}
+
+// readers are the Reads of tensors, by name.
+func readers(tensors []Tensor) map[string]func(k int) (*tensor.Tensor, error) {
 	read := map[string]func(k int) (*tensor.Tensor, error){}
 	for _, t := range tensors {
 		read[t.Name] = t.Read
 	}
-	return create(path, func(w io.Writer) error { return x.writeShard(ctx, w, k, read) })
+	return read
 }
 
 // write writes the index into the directory of a checkpoint, and waits until all names in it are on the disk.

@@ -43,7 +43,7 @@ func open(t testing.TB, c sim.Config) (*sim.Net, []transport.Endpoint) {
 	return net, eps
 }
 
-var full = flag.Bool("full", false, "TestConformance under the race detector too")
+var full = flag.Bool("full", false, "TestConformance under the race detector too, and TestLarge with 4,096 replicas")
 
 func TestConformance(t *testing.T) {
 	if underRace && !*full {

@@ -117,6 +117,7 @@ type Config struct {
 	from    netstack.Stack // of connections; nil: the operating system
 	form    segment.Form   // of shared memory; the zero value: segment.DefaultForm
 	parks   bool           // for tests: waiting replicas park at once
+	ring    int            // for tests: bytes that a pump holds in each direction; 0: pumpRing
 	word    time.Duration  // for tests: in place of wordTime
 	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
 	meets   func(*mesh)    // for tests: a replica is about to meet the others

@@ -335,7 +335,7 @@ func (m *mesh) near(ctx context.Context, conn net.Conn, peer int) (*neighbour, e
 func (g *generation) attach(place int, lane uint64, conn net.Conn) {
 	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there.
 	// The lane finds a connection that is silent: stream.Config.Silence.
-	link, err := newLink(conn)
+	link, err := newLink(conn, g.config.ring)
 	if short := handshake.Shortage(err); short != nil {
 		g.node.Abort(g.cannotConnect(place, short))
 		return

@@ -31,7 +31,7 @@ type control struct {
 	mesh    *mesh
 	peer    int
 	address Address
-	process *process       // the peer's, if it can be asked after
+	process kernel         // says whether the peer's process has ended
 	left    transport.Gone // if the peer is gone, as this replica has learnt it; guarded by mesh.life
 
 	ended  atomic.Bool  // the connection has, by the other side
@@ -53,6 +53,12 @@ type control struct {
 	moved    time.Time // when a heartbeat said another number than the one before
 
 	written chan struct{} // closed when the last byte is written, or nothing can be
+}
+
+// kernel says whether a process has ended: a *process, or in tests one in memory.
+type kernel interface {
+	// ended asks for as long as given.
+	ended(limit time.Duration) bool
 }
 
 // maxQueue bounds what waits for a replica that does not read. Beyond it the replica counts as lost: no message may be
@@ -80,7 +86,8 @@ func ends(conn net.Conn) string {
 const usualQueue = 512
 
 func newControl(m *mesh, peer int) *control {
-	c := &control{mesh: m, peer: peer, written: make(chan struct{}), queue: make([]byte, 0, usualQueue)}
+	c := &control{mesh: m, peer: peer, process: (*process)(nil), written: make(chan struct{}),
+		queue: make([]byte, 0, usualQueue)}
 	c.changed.L = &c.mu
 	return c
 }

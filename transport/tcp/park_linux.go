@@ -92,10 +92,10 @@ func (p *poller) Close() error {
 }
 
 // newLink makes a link of a connection that has shaken hands.
-func newLink(conn net.Conn) (stream.Link, error) {
+func newLink(conn net.Conn, ring int) (stream.Link, error) {
 	switch conn.(type) {
 	case *net.TCPConn, *net.UnixConn:
 		return newSocket(conn)
 	}
-	return newPump(conn), nil
+	return newPump(conn, ring), nil
 }

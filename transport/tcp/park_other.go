@@ -11,4 +11,4 @@ import (
 func newParker() (stream.Parker, error) { return newBell(), nil }
 
 // newLink makes a link of a connection that has shaken hands.
-func newLink(conn net.Conn) (stream.Link, error) { return newPump(conn), nil }
+func newLink(conn net.Conn, ring int) (stream.Link, error) { return newPump(conn, ring), nil }

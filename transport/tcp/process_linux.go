@@ -27,8 +27,8 @@ func processName() string {
 }
 
 // newProcess is the process with a name, or nil if it cannot be asked after, since it counts processes in another
-// namespace than this one, whose name is mine, or need not be: it is this one, which has not ended while anyone asks. So
-// nothing hangs on what an emulator tells of its own process: qemu gives each thread a start of its own.
+// namespace than this one, whose name is mine, or need not be: it is this one, which has not ended while anyone asks.
+// So nothing hangs on what an emulator tells of its own process: qemu gives each thread a start of its own.
 func newProcess(mine, name string) *process {
 	space, _, _ := strings.Cut(mine, " ")
 	number, ok := strings.CutPrefix(name, space+" ")

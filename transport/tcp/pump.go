@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"sync"
@@ -11,7 +12,7 @@ import (
 	"gogcl.dev/transport/internal/stream"
 )
 
-// pumpRing is how many bytes a pump holds in each direction.
+// pumpRing is how many bytes a pump holds in each direction, if nothing else is said.
 const pumpRing = 256 << 10
 
 // pump is a stream.Link over any connection: two goroutines move its bytes into a ring and out of another one. It is
@@ -33,10 +34,11 @@ type ring struct {
 	parker      stream.Parker
 }
 
-func newPump(conn net.Conn) *pump {
+// newPump makes a pump over a connection, with rings of so many bytes; 0: pumpRing.
+func newPump(conn net.Conn, bytes int) *pump {
 	p := &pump{conn: conn}
 	for _, r := range []*ring{&p.in, &p.out} {
-		r.bytes = aligned(pumpRing)
+		r.bytes = aligned(cmp.Or(bytes, pumpRing))
 		r.moved.L = &r.mu
 	}
 	p.filled.Go(p.fill)

@@ -179,7 +179,7 @@ func (b *ringer) Wake() {
 func TestPumpWakes(t *testing.T) {
 	mine, peer := net.Pipe()
 	defer peer.Close()
-	p := newPump(mine)
+	p := newPump(mine, 0)
 	defer p.Close()
 	b := &ringer{rung: make(chan struct{}, 1)}
 	p.wakes(b)

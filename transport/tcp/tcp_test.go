@@ -76,12 +76,23 @@ func closeTogether(t testing.TB, eps []transport.Endpoint) {
 // smallForm has rings that most messages of tests fill.
 var smallForm = segment.Form{Bytes: 96 << 20, Ring: 16 << 10, Pages: 32 << 20}
 
+var full = flag.Bool("full", false, "repeat as often as inproc's TestConformance, and have 2, 3 and 5 processes on "+
+	"every network")
+
+// brief are the options of a run of the conformance suite: inproc's TestConformance is the one in full.
+func brief(options ...transporttest.Option) []transporttest.Option {
+	if *full {
+		return options
+	}
+	return append(options, transporttest.Brief)
+}
+
 func TestConformance(t *testing.T) {
 	for _, network := range Networks()[1:] {
 		t.Run("network="+string(network), func(t *testing.T) {
 			transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint {
 				return open(t, n, Config{Network: network})
-			}, transporttest.Buffers, transporttest.NoAlloc, transporttest.Brief)
+			}, brief(transporttest.Buffers, transporttest.NoAlloc)...)
 		})
 	}
 }

@@ -28,7 +28,7 @@ func TestConformanceTLS(t *testing.T) {
 			t.Skip("the handshakes of TLS between more than 3 replicas take seconds")
 		}
 		return open(t, n, Config{Network: TCP, TLS: config})
-	}, transporttest.Buffers, transporttest.Brief)
+	}, brief(transporttest.Buffers)...)
 }
 
 // joinAll has replicas of this process join a job, each with the configuration that change makes for it.

@@ -325,11 +325,15 @@ func (s *suite) testPanic(t *testing.T, want outcome, do func(e near, g group) e
 // broadcastElsewhere has replica 0 broadcast while the others wait in another call, for messages or at a meeting:
 // before they come, after, or when it has closed. They get an error with both calls, and replica 0 one from Close.
 func (s *suite) broadcastElsewhere(t *testing.T) {
+	tries := s.few(20)
+	if s.thin() {
+		tries = 3 // each order once
+	}
 	cases(t, "wait", []act{inRounds, inPieces, inGather, inBroadcast, oneTransfer(transport.Recv, 0)},
 		func(t *testing.T, wait act) {
 			cases(t, "root closes", []string{"at once", "last"}, func(t *testing.T, closes string) {
 				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-					s.repeat(t, s.few(20), func(t *testing.T, i int) {
+					s.repeat(t, tries, func(t *testing.T, i int) {
 						s.testBroadcastElsewhere(t, n, wait, closes == "last", i)
 					})
 				})

@@ -54,10 +54,10 @@ const (
 	// transport says under "Buffered sends". It is no promise: tests then wait for errors that may come later.
 	Buffers
 	// Brief asks for a quarter of the repetitions of whatever is tried again and again, for an eighth of the bytes of
-	// the largest messages, for large groups of 32 replicas in place of 64, and to count allocations with one size of
-	// messages for each number of replicas, and for one odd member where members of different groups wait for a word in
-	// Close: for a second run of the suite, over the same transport set up in another way. It is no promise, and leaves
-	// no other case out.
+	// the largest messages, for large groups of 32 replicas in place of 64, to count allocations with one size of
+	// messages for each number of replicas, to send each number of replicas a third of the other sizes, and for one
+	// odd member in each broadcast in which one is: for a second run of the suite, over the same transport set up in
+	// another way, or over another transport. It is no promise, and leaves no other case out.
 	Brief
 )
 
@@ -161,9 +161,13 @@ func newSuite(options []Option) *suite {
 
 func (s *suite) has(f Feature) bool { return s.features&f != 0 }
 
+// thin reports whether what is multiplied without need is left out: in a second run of the suite, and under the race
+// detector, which does not care for lengths.
+func (s *suite) thin() bool { return underRace || s.has(Brief) }
+
 // brief is the length of large messages.
 func (s *suite) brief(size int) int {
-	if s.has(Brief) {
+	if s.thin() {
 		return size / 8
 	}
 	return size
@@ -174,7 +178,7 @@ func (s *suite) brief(size int) int {
 func (s *suite) few(times int) int {
 	least := min(times, 5)
 	if underRace {
-		times /= 5
+		times /= 10
 	}
 	switch {
 	case s.world != nil:
@@ -197,11 +201,11 @@ func (s *suite) many() []int {
 	return []int{64}
 }
 
-// sizes calls test for each number of replicas and bytes. Under the race detector, which does not care for lengths, and
-// between processes, each number of replicas has a part of the sizes.
+// sizes calls test for each number of replicas and bytes. With Brief, which all processes have, and under the race
+// detector, each number of replicas has a third of the sizes, if they are many: another third for the next number.
 func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.T, n, size int)) {
 	step := 1
-	if (underRace || s.world != nil) && len(sizes) > 3 {
+	if s.thin() && len(sizes) > 3 {
 		step = 3
 	}
 	s.everyNth(t, step, replicas, sizes, test)

@@ -196,6 +196,7 @@ func TestCancel(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(within(t, long))
 				configs, came := everyone(4, where)[:3], make(chan bool)
 				configs[0].whenCome(2, func() { close(came) })
+				configs[1].linger = long // until replica 0 has read it
 				var all sync.WaitGroup
 				results := make([]result, 3)
 				for i, c := range configs {

@@ -244,6 +244,7 @@ func TestTooLargeBlob(t *testing.T) {
 				configs[rank].Blob = func(netip.Addr) []byte { return make([]byte, MaxBlob+1) }
 				for i := range configs {
 					configs[i].patience = long // until all have come
+					configs[i].linger = long   // until replica 0 has read it
 				}
 				for i, r := range meet(within(t, long), configs...) {
 					e := errorOf(t, r.err)

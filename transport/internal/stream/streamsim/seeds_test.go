@@ -34,7 +34,7 @@ func TestSeeds(t *testing.T) {
 	case times == 0 && testing.Short():
 		times = 200
 	case times == 0:
-		times = 10_000
+		times = 5000
 	}
 	also := ""
 	if *onlyFault != "" {
