@@ -23,6 +23,9 @@ type job struct {
 	replicas       []*replica
 	grace          time.Duration
 	min            int // of -survive: so many replicas go on when others fail; 0: none does
+	restarts       int // of -max-restarts: those that are left
+	again          func(rank int) (*replica, error)
+	complete       func() // no replica is started any more
 	after          func(time.Duration) <-chan time.Time
 	stdout, stderr *sink
 
@@ -40,11 +43,7 @@ var steps = []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}
 func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 	endings := make(chan *replica)
 	for _, r := range j.replicas {
-		go func() {
-			_ = r.cmd.Wait() // the state says it
-			r.ended = time.Now()
-			endings <- r
-		}()
+		r.follow(endings)
 	}
 	var said <-chan struct{} // closed when the line about the end has been written
 	code := command.OK
@@ -52,7 +51,12 @@ func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 	for j.running = len(j.replicas); j.running > 0 || drained != nil || said != nil; {
 		select {
 		case r := <-endings:
-			j.end(r)
+			if next := j.end(r); next != nil {
+				next.follow(endings)
+			}
+			if j.running == 0 {
+				j.complete()
+			}
 		case <-drained:
 			drained = nil
 		case <-said:
@@ -92,6 +96,15 @@ func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 	return j.exit(code)
 }
 
+// follow tells of the replica's end.
+func (r *replica) follow(endings chan<- *replica) {
+	go func() {
+		_ = r.cmd.Wait() // the state says it
+		r.ended = time.Now()
+		endings <- r
+	}()
+}
+
 // survives reports whether enough replicas run or have ended well, by -survive.
 func (j *job) survives() bool {
 	well := j.running
@@ -99,6 +112,9 @@ func (j *job) survives() bool {
 		if e.Code == command.OK {
 			well++
 		}
+	}
+	if j.restarts > 0 && j.running > 0 {
+		well++ // who comes in the place of one that has failed
 	}
 	return j.min > 0 && well >= j.min
 }
@@ -119,8 +135,8 @@ func hostname() string {
 	return name
 }
 
-// end notes that a replica's process has ended.
-func (j *job) end(r *replica) {
+// end notes that a replica's process has ended. It returns the one that has been started in its place, or nil.
+func (j *job) end(r *replica) (next *replica) {
 	j.running--
 	r.gone = r.groupGone()
 	failing := func(e ending) bool { return e.Code != command.OK }
@@ -134,6 +150,7 @@ func (j *job) end(r *replica) {
 	if j.survives() {
 		if line, code := judge([]ending{e}, j.sent, hostname()); code != command.OK {
 			<-j.say(line + "; the others go on")
+			next = j.replace(r)
 		}
 		failed = false
 	}
@@ -147,6 +164,25 @@ func (j *job) end(r *replica) {
 	if (failed || j.running == 0) && j.overdue == nil && j.taken == 0 {
 		j.overdue = j.after(max(j.grace, moment))
 	}
+	return next
+}
+
+// replace starts a process in the place of a replica that has failed, as long as -max-restarts allows it, some replica
+// runs, and nobody has sent gclrun a signal.
+func (j *job) replace(r *replica) *replica {
+	if j.restarts == 0 || j.running == 0 || len(j.sent) > 0 {
+		return nil
+	}
+	j.restarts--
+	next, err := j.again(r.rank)
+	if err != nil {
+		<-j.say(err.Error())
+		return nil
+	}
+	j.replicas = append(j.replicas, next)
+	j.running++
+	<-j.say(fmt.Sprintf("replica %d (pid %d) is started in its place", next.rank, next.cmd.Process.Pid))
+	return next
 }
 
 // send sends a signal to all that is left of the job. own says that nobody has asked gclrun to.

@@ -49,6 +49,10 @@ type mesh struct {
 	working sync.Mutex // guards left, and that work grows; nothing else is locked within it
 	left    bool       // this replica has left
 
+	began   time.Time
+	beaten  atomic.Int64 // when heartbeats were told last, since began
+	stopped atomic.Bool  // for so long that others may have held this replica for gone
+
 	joined chan int // replicas that have dialled a control connection
 
 	shm     *shared  // nil: messages go over sockets
@@ -569,12 +573,20 @@ func (m *mesh) goes(f func()) {
 	}
 }
 
+// wasStopped reports whether this replica has told no heartbeat for nearly as long as others wait for one, now or at any
+// time before.
+func (m *mesh) wasStopped() bool {
+	silence := m.config.silence()
+	return m.stopped.Load() || silence > 0 && time.Since(m.began)-time.Duration(m.beaten.Load()) > silence*3/4
+}
+
 // beat has the replica say something to all others, again and again.
 func (m *mesh) beat() {
 	silence := m.config.silence()
 	if silence == 0 {
 		return
 	}
+	m.began = time.Now()
 	m.work.Go(func() {
 		// A pause of four fifths of Silence, after the longest time without a word, is still within Silence.
 		t := time.NewTicker(max(silence/8, time.Millisecond))
@@ -583,6 +595,8 @@ func (m *mesh) beat() {
 		for {
 			select {
 			case <-t.C:
+				m.stopped.Store(m.wasStopped())
+				m.beaten.Store(int64(time.Since(m.began)))
 				beat = appendHeartbeat(beat[:0], m.taken.Load())
 				for _, c := range m.all() {
 					if c != nil {

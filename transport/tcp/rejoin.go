@@ -26,13 +26,17 @@ func (m council) Tell(place int, message []byte) {
 	m.at(place).tell(append([]byte{rejoining}, message...))
 }
 
-// May implements agree.Host. Who has left or ended does not go on elsewhere.
+// May implements agree.Host. Who has left or ended does not go on elsewhere. But others may have gone on without this
+// replica, with newcomers, and have ended, if it has been stopped for so long that they held it for gone.
 func (m council) May(members, gone []int) error {
 	left := len(members) - len(gone)
 	if 2*left > len(members) || 2*left == len(members) && gone[0] != members[0] {
 		return nil
 	}
 	for _, place := range gone {
+		if m.wasStopped() {
+			return m.minority(members, gone)
+		}
 		if c := m.at(place); c.parted.Load() || c.process.ended(0) {
 			continue
 		}
