@@ -110,6 +110,9 @@ func (m *Memory) restore(ctx context.Context, job ir.Job, carry Carry, tensors [
 	if m == nil || ctx == nil || job == nil || carry == nil || meta == nil {
 		return nil, errors.New("it needs a Memory, a context, a Job, a Carry and a function for the strings")
 	}
+	if err := checkJob(job); err != nil {
+		return nil, err
+	}
 	layouts, err := checkLoad(ctx, "memory", tensors)
 	if err != nil {
 		return nil, err

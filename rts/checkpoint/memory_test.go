@@ -251,7 +251,7 @@ func TestMemoryLeftBehind(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	if texts[0]["at"] != "restored 1" && texts[0]["at"] != "restored 50" {
+	if texts[0]["at"] != "restored 70" && texts[0]["at"] != "restored 50" {
 		t.Errorf("strings %v", texts)
 	}
 	for i := 1; i < 4; i++ { // all are of one state

@@ -39,8 +39,8 @@ func OpenTogether(ctx context.Context, dir string, job ir.Job) (*Directory, erro
 	if ctx == nil || job == nil {
 		return nil, fmt.Errorf("checkpoint: open %s: no context or no Job, want one of collective.Job", dir)
 	}
-	if r, n := job.Replica(), job.Replicas(); n < 1 || r < 0 || r >= n {
-		return nil, fmt.Errorf("checkpoint: open %s: the Job is of replica %d of %d, want 0 to Replicas-1", dir, r, n)
+	if err := checkJob(job); err != nil {
+		return nil, fmt.Errorf("checkpoint: open %s: %w", dir, err)
 	}
 	var own *Directory
 	var path string // what replica 0 leaves in the directory until all have seen it
@@ -108,6 +108,14 @@ func (e *peerError) Error() string {
 	return fmt.Sprintf("replica %d on host %s: %s", e.replica, e.host, e.text)
 }
 func (e *peerError) Unwrap() error { return e.known }
+
+// checkJob says that a Job makes no sense.
+func checkJob(job ir.Job) error {
+	if r, n := job.Replica(), job.Replicas(); n < 1 || r < 0 || r >= n {
+		return fmt.Errorf("the Job is of replica %d of %d, want 0 to Replicas-1", r, n)
+	}
+	return nil
+}
 
 // tell gives all processes what each says. The error is the first by replica that a process has failed with.
 func tell[T any](ctx context.Context, job ir.Job, body T, failed error) ([]said[T], error) {
