@@ -91,6 +91,7 @@ func (k *Copies) Restore(ctx context.Context, c *gcl.Comm, session *ir.Session,
 // the last copy, it begins a copy of the tensors as they are before f. Shards are copied within the replica at once;
 // to the other replica they go beside f. Commit waits for that before it says that f has succeeded.
 //
+// With gcl.ErrMembersChanged, a newcomer waits: call Rejoin and Restore, by which it gets its share of the last copy.
 // Unless done is true the tensors hold anything: call Rejoin, which replicas whose f has failed may do too, and
 // Restore. An error of f aborts the communicator, since the others may wait for this replica in a run of the session.
 func (k *Copies) Commit(ctx context.Context, f func() error) (done bool, err error) {
@@ -120,7 +121,7 @@ func (k *Copies) Commit(ctx context.Context, f func() error) (done bool, err err
 		k.since = 1
 		k.memory.Complete()
 	}
-	return true, nil
+	return true, err // nil or ErrMembersChanged
 }
 
 // step calls f, beside a copy where one is due.

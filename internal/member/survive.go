@@ -94,6 +94,9 @@ func (m *Member) Survive(ctx context.Context, f SurvivalFlags, replicas int, std
 	train func(ctx context.Context, s *Survival, me *Member, out *progress.Printer) error) error {
 	one := func(ctx context.Context, me *Member, local bool) error {
 		s := &Survival{me: me, copies: rts.Copies{Every: f.every}, first: me.comm.Replica(), die: f.die, local: local}
+		if change, came := me.comm.Change(); came { // the training has begun before
+			s.change, s.first = &change, -1
+		}
 		return s.run(ctx, stdout, train)
 	}
 	if m.InJob() {
@@ -120,14 +123,14 @@ func (s *Survival) run(ctx context.Context, stdout io.Writer,
 		if again != nil {
 			return errors.Join(err, again)
 		}
-		if s.me.comm = c; len(change.Left) == 0 { // nobody has died: the error would come again
+		if s.me.comm = c; len(change.Left)+len(change.Came) == 0 { // the error would come again
 			return err
 		}
 		s.change = &change
 	}
 }
 
-// Again reports whether replicas have died, so that the training has begun before.
+// Again reports whether replicas have died or come, so that the training has begun before.
 func (s *Survival) Again() bool { return s != nil && s.change != nil }
 
 // Local reports whether the replicas are goroutines that survive others.
@@ -177,18 +180,25 @@ func (s *Survival) Say(step int, out *progress.Printer) {
 	if !s.Again() {
 		return
 	}
-	var gone []string
+	var gone, all []string
 	for _, d := range s.change.Left {
 		gone = append(gone, strconv.Itoa(d.Replica))
 	}
-	who, what := "replica "+gone[0]+" has", "go on"
-	if len(gone) > 1 {
-		who = "replicas " + strings.Join(gone, ", ") + " have"
+	switch len(gone) {
+	case 0:
+	case 1:
+		all = append(all, "replica "+gone[0]+" has died")
+	default:
+		all = append(all, "replicas "+strings.Join(gone, ", ")+" have died")
 	}
+	for _, r := range s.change.Came {
+		all = append(all, fmt.Sprintf("replica %d has come", r))
+	}
+	what := "go on"
 	if s.me.comm.Size() == 1 {
 		what = "goes on"
 	}
-	out.Line(fmt.Sprintf("%s died: %d %s from step %d", who, s.me.comm.Size(), what, step))
+	out.Line(fmt.Sprintf("%s: %d %s from step %d", strings.Join(all, ", "), s.me.comm.Size(), what, step))
 }
 
 // Commit makes a step, and a copy when it is time. In a step of -die it fails.
