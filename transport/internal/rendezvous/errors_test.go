@@ -524,8 +524,8 @@ func TestTableIsForThoseInIt(t *testing.T) {
 	hosting.Wait()
 }
 
-// TestTableIsNotForStrangers: who has left before it said a word is a stranger. It may still be told what the host puts,
-// since its reader is noted first: it gets a table as any other does that is not in it.
+// TestTableIsNotForStrangers: who has left before it said a word is a stranger. What is written to it may still be
+// under way then: it gets a table as any other does that is not in it.
 func TestTableIsNotForStrangers(t *testing.T) {
 	s := &sockets{news: make(chan struct{}, 1), changed: make(chan struct{}), listener: new(net.TCPListener)}
 	left := &entry{rank: 1}
