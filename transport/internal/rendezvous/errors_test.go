@@ -524,6 +524,27 @@ func TestTableIsForThoseInIt(t *testing.T) {
 	hosting.Wait()
 }
 
+// TestTableIsNotForStrangers: who has left before it said a word is a stranger. What is written to it may still be
+// under way then: it gets a table as any other does that is not in it.
+func TestTableIsNotForStrangers(t *testing.T) {
+	s := &sockets{news: make(chan struct{}, 1), changed: make(chan struct{}), listener: new(net.TCPListener)}
+	left := &entry{rank: 1}
+	s.hear(left, sheet{}, io.EOF)
+	if err := s.put(tableOf([]byte{1}, []byte{2})); err != nil {
+		t.Fatal(err)
+	}
+	host, stranger := net.Pipe()
+	defer stranger.Close()
+	ended := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() { s.tell(host, left, ended) })
+	if said, err := readMessage(stranger, true, 2); err != nil || len(said.Table.Blobs) != 0 {
+		t.Errorf("a stranger is told %d blobs, %v, want none", len(said.Table.Blobs), err)
+	}
+	close(ended)
+	telling.Wait()
+}
+
 // TestLateInDirectory: a process whose file replica 0 has removed.
 func TestLateInDirectory(t *testing.T) {
 	where, left := sites[2].make(t)

@@ -54,8 +54,10 @@ type table struct {
 	Blobs  [][]byte
 }
 
-// has reports whether a process is in the job.
-func (t table) has(rank int, n nonce) bool { return rank < len(t.Roster) && t.Roster[rank] == n }
+// has reports whether a process is in the job. A stranger ([nobody]) is not.
+func (t table) has(rank int, n nonce) bool {
+	return rank != nobody && rank < len(t.Roster) && t.Roster[rank] == n
+}
 
 // Bounds of a sheet that are no bounds of the job.
 const (
