@@ -145,8 +145,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryAgain: what was restored is restored again, with the strings of the copy: those that Restore asks for are of
-// a caller that has not gone back yet.
+// TestMemoryAgain: what was restored is restored again, with the strings of the copy: those that Restore asks for are
+// of a caller that has not gone back yet.
 func TestMemoryAgain(t *testing.T) {
 	memories := []*Memory{{}, {}, {}}
 	for i := range 3 {
