@@ -222,6 +222,12 @@ func survive(t *testing.T, n, every, steps int, trainer rts.Trainer, deaths []de
 		}
 		equalOutcome(t, s.outcome, all[0].outcome)
 	}
+	for i, s := range all[0].stages[1:] {
+		if before := all[0].stages[i]; s.from < before.from && len(all[0].lost) == 0 {
+			t.Errorf("%d replicas go on from step %d, and %d from step %d after them", before.replicas, before.from,
+				s.replicas, s.from)
+		}
+	}
 	return all[0]
 }
 
