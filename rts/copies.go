@@ -53,7 +53,7 @@ type Copies struct {
 // no copies, since it is new, takes part like the others.
 //
 // meta returns strings that say where the training is, as checkpoint.Save takes them, the same on all replicas. It is
-// called when a copy is made, in Restore and in Commit.
+// called when a copy is made, in Commit and, where nobody has a copy, in Restore.
 //
 // Errors: those of Checkpoint; an Every below 1, and a session of another Comm, which send nothing; and those of
 // checkpoint.Memory.Restore. After a *checkpoint.LostError load the last checkpoint, and call Restore again.

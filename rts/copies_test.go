@@ -222,6 +222,12 @@ func survive(t *testing.T, n, every, steps int, trainer rts.Trainer, deaths []de
 		}
 		equalOutcome(t, s.outcome, all[0].outcome)
 	}
+	for i, s := range all[0].stages[1:] {
+		if before := all[0].stages[i]; s.from < before.from && len(all[0].lost) == 0 {
+			t.Errorf("%d replicas go on from step %d, and %d from step %d after them", before.replicas, before.from,
+				s.replicas, s.from)
+		}
+	}
 	return all[0]
 }
 
@@ -354,6 +360,17 @@ func TestCopiesAgain(t *testing.T) {
 		}
 		equalOutcome(t, got.outcome, fresh(t, trainer, got.stages, steps))
 	}
+}
+
+// TestCopiesBeforeTheNext: a replica dies before the first copy after a death. They go back to where the last copy was
+// made, and their position is that of it.
+func TestCopiesBeforeTheNext(t *testing.T) {
+	trainer := rts.Trainer{Optimizer: rts.SGD{Momentum: 0.9}}
+	got := survive(t, 4, 3, 8, trainer, []death{{replica: 3, step: 4}, {replica: 2, step: 5}}, false)
+	if want := []stage{{4, 0}, {3, 3}, {2, 3}}; !slices.Equal(got.stages, want) {
+		t.Errorf("stages %v, want %v", got.stages, want)
+	}
+	equalOutcome(t, got.outcome, fresh(t, trainer, got.stages, 8))
 }
 
 // TestCopiesTogether: where a replica dies together with the one that keeps its copy, the error names both, and they go

@@ -80,8 +80,8 @@ func (e *LostError) Error() string {
 
 // Restore writes the newest copy that the processes have between them into tensors, in any number of shards, and
 // returns the strings that were kept with it. Where nobody has a copy it writes nothing and returns nil: the state is
-// what the tensors have. Then it makes a copy of the state, with the strings that meta returns, which is called by
-// Copy too and returns the same on all processes.
+// what the tensors have. Then it makes a copy of the state, with the strings that it returns or, if nobody had a copy,
+// those of meta, which is called by Copy too and returns the same on all processes.
 //
 // A process that has no copy, since it is new, takes part like the others. Each gets the files that it needs, by carry.
 //
@@ -147,6 +147,9 @@ func (m *Memory) restore(ctx context.Context, job ir.Job, carry Carry, tensors [
 	x.id = all[0].Body.ID
 	m.tensors, m.index, m.epoch, m.number, m.spare, m.replica = tensors, x, epoch+1, 0, nil, job.Replica()
 	m.ring = newRing(plans, hosts)
+	if newest != nil {
+		meta = func() (map[string]string, error) { return out, nil } // the caller is not there yet
+	}
 	if err := m.first(ctx, job, carry, meta); err != nil {
 		return nil, err
 	}
