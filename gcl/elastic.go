@@ -1,0 +1,69 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"runtime/pprof"
+
+	"gogcl.dev/transport"
+)
+
+// Elastic says with how many replicas a job goes on when some are gone: see WithElastic.
+type Elastic struct {
+	Min int // replicas, 1 or more
+
+	// Max is how many replicas there may be when newcomers come to a job of processes, by JoinConfig.Newcomer: as many as
+	// the job begins with, or more. 0: none come. In one process none do. All replicas have the same.
+	Max int
+}
+
+// ErrMembersChanged is what Comm.Commit returns when a newcomer waits: the step is done, and Rejoin takes the newcomer in.
+// A body that returns it runs anew: see WithElastic.
+var ErrMembersChanged = newError("a newcomer waits to be taken in by Rejoin")
+
+// WithElastic has a job go on when replicas fail, as long as Min are left, and when newcomers come. Those that are left
+// call Rejoin, which is an error where they are fewer.
+//
+// Run, RunProcess and RunOrJoin do that for a body which returns ErrMembersChanged, or the error of a call that has
+// failed since another replica is gone or has aborted: the body runs anew, with the Comm that Rejoin has returned.
+// Comm.Change says how its members differ, and how many steps are done. What a body keeps from one run to the next, as
+// its state after these steps, is made outside of it.
+//
+// A body that returns another error, panics or calls runtime.Goexit has failed, and is logged by package slog. It
+// aborts the communicator, so that the others hear why, and closes it, so that they can go on without it. Their context
+// is not cancelled as long as Min bodies have not failed. Run returns nil if Min bodies or more have returned nil, and
+// else the errors of all that failed by themselves. Errors have the numbers that replicas have after the last Rejoin.
+//
+// RunProcess does the same for its one body, whose error it returns, and does not cancel the body's context when
+// another replica fails.
+func WithElastic(e Elastic) CommOption { return func(c *config) { c.elastic = &e } }
+
+// runs calls body, and again with the Comm of Rejoin when the members change.
+func (c *Comm) runs(ctx context.Context, body func(context.Context, *Comm) error) error {
+	for {
+		err := body(ctx, c)
+		c = c.latest()
+		if err == nil || !c.changes(err) {
+			return err
+		}
+		next, change, again := Rejoin(ctx, c)
+		if again != nil {
+			return errors.Join(err, again)
+		}
+		if len(change.Left)+len(change.Came) == 0 && !errors.Is(err, ErrMembersChanged) { // it would come again
+			return err
+		}
+		c, ctx = next, next.conn.body
+		pprof.SetGoroutineLabels(ctx)
+	}
+}
+
+// changes reports whether an error of a body is one after which c goes on with other members.
+func (c *Comm) changes(err error) bool {
+	if c.conn.made.elastic == nil || c.conn.steps.state.Load() == rejoined {
+		return false
+	}
+	aborted, other := errors.AsType[*transport.AbortError](err)
+	_, lost := errors.AsType[*PeerError](err)
+	return errors.Is(err, ErrMembersChanged) || lost || other && aborted.Replica != c.Replica()
+}
