@@ -50,7 +50,10 @@ func (c *Comm) runs(ctx context.Context, body func(context.Context, *Comm) error
 		if again != nil {
 			return errors.Join(err, again)
 		}
-		if len(change.Left)+len(change.Came) == 0 && !errors.Is(err, ErrMembersChanged) { // it would come again
+		before, _ := c.Change()
+		// Else the error would come again. One who has heard ErrMembersChanged may find that the newcomer is gone, while
+		// another has heard of that one's Rejoin only: the step tells them both.
+		if len(change.Left)+len(change.Came) == 0 && change.Committed == before.Committed && !errors.Is(err, ErrMembersChanged) {
 			return err
 		}
 		c, ctx = next, next.conn.body
