@@ -12,22 +12,22 @@ import (
 type Elastic struct {
 	Min int // replicas, 1 or more
 
-	// Max is how many replicas there may be when newcomers come to a job of processes, by JoinConfig.Newcomer: as many as
-	// the job begins with, or more. 0: none come. In one process none do. All replicas have the same.
+	// Max is how many replicas there may be when newcomers come to a job of processes, by JoinConfig.Newcomer: as many
+	// as the job begins with, or more. 0: none come. In one process none do. All replicas have the same.
 	Max int
 }
 
-// ErrMembersChanged is what Comm.Commit returns when a newcomer waits: the step is done, and Rejoin takes the newcomer in.
-// A body that returns it runs anew: see WithElastic.
+// ErrMembersChanged is what Comm.Commit returns when a newcomer waits: the step is done, and Rejoin takes the newcomer
+// in. A body that returns it runs anew: see WithElastic.
 var ErrMembersChanged = newError("a newcomer waits to be taken in by Rejoin")
 
 // WithElastic has a job go on when replicas fail, as long as Min are left, and when newcomers come. Those that are left
 // call Rejoin, which is an error where they are fewer.
 //
 // Run, RunProcess and RunOrJoin do that for a body which returns ErrMembersChanged, or the error of a call that has
-// failed since another replica is gone or has aborted: the body runs anew, with the Comm that Rejoin has returned.
-// Comm.Change says how its members differ, and how many steps are done. What a body keeps from one run to the next, as
-// its state after these steps, is made outside of it.
+// failed since another replica is gone or has aborted, or of a step that failed there: the body runs anew, with the
+// Comm that Rejoin has returned. Comm.Change says how its members differ, and how many steps are done. What a body
+// keeps from one run to the next, as its state after these steps, is made outside of it.
 //
 // A body that returns another error, panics or calls runtime.Goexit has failed, and is logged by package slog. It
 // aborts the communicator, so that the others hear why, and closes it, so that they can go on without it. Their context
@@ -51,9 +51,10 @@ func (c *Comm) runs(ctx context.Context, body func(context.Context, *Comm) error
 			return errors.Join(err, again)
 		}
 		before, _ := c.Change()
-		// Else the error would come again. One who has heard ErrMembersChanged may find that the newcomer is gone, while
-		// another has heard of that one's Rejoin only: the step tells them both.
-		if len(change.Left)+len(change.Came) == 0 && change.Committed == before.Committed && !errors.Is(err, ErrMembersChanged) {
+		// Else the error would come again. One who has heard ErrMembersChanged may find that the newcomer is gone,
+		// while another has heard of that one's Rejoin only: the step tells them both.
+		same := len(change.Left)+len(change.Came) == 0 && change.Committed == before.Committed
+		if same && !errors.Is(err, ErrMembersChanged) {
 			return err
 		}
 		c, ctx = next, next.conn.body
@@ -61,12 +62,18 @@ func (c *Comm) runs(ctx context.Context, body func(context.Context, *Comm) error
 	}
 }
 
-// changes reports whether an error of a body is one after which c goes on with other members.
+// changes reports whether an error of a body is one after which c goes on with other members. That of an own function
+// in Commit counts, whatever has come of telling the others.
 func (c *Comm) changes(err error) bool {
 	if c.conn.made.elastic == nil || c.conn.steps.state.Load() == rejoined {
 		return false
 	}
+	step, isStep := errors.AsType[*StepError](err)
+	if isStep && step.Err != nil {
+		err = step.Err
+	}
 	aborted, other := errors.AsType[*transport.AbortError](err)
 	_, lost := errors.AsType[*PeerError](err)
-	return errors.Is(err, ErrMembersChanged) || lost || other && aborted.Replica != c.Replica()
+	return isStep && step.Err == nil || errors.Is(err, ErrMembersChanged) || lost ||
+		other && aborted.Replica != c.Replica()
 }

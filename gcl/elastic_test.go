@@ -49,6 +49,17 @@ func TestRunsAnew(t *testing.T) {
 			c.Abort(errDies)
 			return gcl.ErrMembersChanged
 		}, 4, 0},
+		{"the function of one fails in a step", func(ctx context.Context, c *gcl.Comm) error {
+			_, err := c.Commit(ctx, func() error { return nil })
+			return err
+		}, func(ctx context.Context, c *gcl.Comm) error {
+			_, err := c.Commit(ctx, func() error { return errDies })
+			return err
+		}, 3, 1},
+		{"one is gone in a step", func(ctx context.Context, c *gcl.Comm) error {
+			_, err := c.Commit(ctx, func() error { return c.Barrier(ctx) })
+			return err
+		}, func(context.Context, *gcl.Comm) error { return errDies }, 3, 1},
 		{"all ask for it", func(context.Context, *gcl.Comm) error {
 			return fmt.Errorf("again: %w", gcl.ErrMembersChanged)
 		}, func(context.Context, *gcl.Comm) error { return gcl.ErrMembersChanged }, 4, 0},

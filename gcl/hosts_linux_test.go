@@ -226,8 +226,8 @@ func (s stage) start(t *testing.T, job replicaJob, once func()) []saidBy {
 	return said
 }
 
-// replica starts one replica of a job. What it returns waits for its end, and calls joined once, when it has joined or has
-// ended.
+// replica starts one replica of a job. What it returns waits for its end, and calls joined once, when it has joined or
+// has ended.
 func (s stage) replica(t *testing.T, host int, job replicaJob, said *saidBy, joined func()) (wait func()) {
 	t.Helper()
 	self, err := os.Executable()
@@ -345,8 +345,8 @@ func rejoins(ctx context.Context, c *gcl.Comm, said *saidBy) (err error) {
 	return nil
 }
 
-// grown has both replicas of the host where the job has met leave. The others go on, and a newcomer finds them on the host
-// of the first of them, at the same port.
+// grown has both replicas of the host where the job has met leave. The others go on, and a newcomer finds them on the
+// host of the first of them, at the same port.
 func (s stage) grown(t *testing.T, config replicaJob) {
 	config.Rendezvous, config.Grows = "10.77.0.1:6000", true
 	own := config

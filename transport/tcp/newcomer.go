@@ -128,7 +128,7 @@ func (m *mesh) introduced(by int, text []byte) error {
 	}
 	m.life.Lock()
 	defer m.life.Unlock()
-	if by > m.config.Rank && m.arrival.waits() { // one that has heard of this replica as a member, before it knows itself
+	if by > m.config.Rank && m.arrival.waits() { // one that has heard of this replica as a member, before itself
 		m.awaitArrival()
 	}
 	switch {

@@ -49,7 +49,8 @@ func Desk(ctx context.Context, c Config, own netip.Addr, answer func() []byte) e
 			defer conn.Close()
 			text := answer()
 			_ = conn.SetDeadline(time.Now().Add(handshake.Limit))
-			if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)); err == nil {
+			text = append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+			if _, err := conn.Write(text); err == nil {
 				_, _ = conn.Read(make([]byte, 1)) // until the other side has read it
 			}
 		},
@@ -90,8 +91,8 @@ func Ask(ctx context.Context, c Config) ([]byte, error) {
 			last = err
 		}
 		if !wait.pause(ctx) {
-			return nil, fmt.Errorf("no job that takes newcomers has answered at %s: %w (%w)", at.text, context.Cause(ctx),
-				last)
+			return nil, fmt.Errorf("no job that takes newcomers has answered at %s: %w (%w)", at.text,
+				context.Cause(ctx), last)
 		}
 	}
 }
