@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/agree"
 	"gogcl.dev/transport/internal/handshake"
@@ -250,7 +251,8 @@ type running struct {
 func (m *mesh) answer() {
 	d := m.listener.desk
 	next := 0
-	err := rendezvous.Desk(m.ctx, d.config, func() []byte {
+	stack, _ := m.config.stack()
+	err := rendezvous.Desk(netstack.With(m.ctx, stack), d.config, func() []byte {
 		m.life.Lock()
 		defer m.life.Unlock()
 		next = max(next, len(m.all()), m.config.Rank+1)
