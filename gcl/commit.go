@@ -72,6 +72,7 @@ func (c *Comm) Commit(ctx context.Context, f func() error) (done bool, err error
 		return false, &StepError{Replica: failed, on: c.Replica()}
 	}
 	s.made++
+	s.blank = false
 	if failed == c.Replicas() {
 		return true, ErrMembersChanged
 	}
@@ -116,6 +117,7 @@ func (e *StepError) Unwrap() []error {
 type steps struct {
 	state atomic.Uint32 // who has changed it from idle uses the rest
 	made  uint64        // steps that this replica knows to be done
+	blank bool          // it has come, and made no step since: it may not have the state of those steps
 	voter *Comm         // by which the replicas vote; nil: none has been made
 	vote  [1]int64
 }

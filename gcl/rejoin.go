@@ -44,7 +44,7 @@ type Change struct {
 	Generation int         // 1 is that of the first Rejoin
 	Replicas   []int       // by replica, ascending: its number in the Comm before; not of those that have come
 	Left       []Departure // by number in the Comm before, ascending
-	Came       []int       // replicas that have come: they are the last
+	Came       []int       // replicas that have come, or had come and made no step since: they are the last
 	Committed  uint64      // the steps that are done: see Comm.Commit
 	Givers     []int       // replicas, ascending, whose own Commit has told that all those steps are done
 }
@@ -86,8 +86,8 @@ type Departure struct {
 //
 // These errors leave c as it was: one about the arguments, one of a Commit in progress, and an errors.ErrUnsupported of
 // a transport that cannot do it, as MPI. After any other c is closed, and this replica is gone for the others:
-// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, an ErrClosed, and the
-// cause of ctx.
+// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, or only some that have
+// come and have not got the state of the steps, an ErrClosed, and the cause of ctx.
 func Rejoin(ctx context.Context, c *Comm, opts ...CommOption) (*Comm, Change, error) {
 	if err := c.checkWhole(ctx, "Rejoin"); err != nil {
 		return nil, Change{}, err
@@ -150,12 +150,15 @@ func (c *config) again(o Options, opts []CommOption) (*config, error) {
 
 // rejoin agrees with the others and makes the new Comm.
 func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *config) (*Comm, Change, error) {
-	agreed, err := endpoint.Rejoin(ctx, c.conn.steps.made)
+	agreed, err := endpoint.Rejoin(ctx, c.conn.steps.note())
 	if err != nil {
 		return nil, Change{}, err
 	}
 	change := changeOf(agreed, endpoint.Err())
-	next, err := c.successor(agreed.Endpoint, cfg, &change)
+	var next *Comm
+	if err = change.lost(); err == nil {
+		next, err = c.successor(agreed.Endpoint, cfg, &change)
+	}
 	if err != nil {
 		agreed.Endpoint.Abort(err)
 		return nil, Change{}, errors.Join(err, agreed.Endpoint.Close())
@@ -163,14 +166,43 @@ func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *con
 	return next, change, nil
 }
 
+// blankNote is in the note of a replica that has come, and has made no step since.
+const blankNote = 1 << 63
+
+// note is what the others are told of the steps.
+func (s *steps) note() uint64 {
+	if s.blank {
+		return s.made | blankNote
+	}
+	return s.made
+}
+
+// lost says that nobody is left who has the state.
+func (c *Change) lost() error {
+	if len(c.Givers) > 0 {
+		return nil
+	}
+	return errorf("only replicas are left that have come and have not got the state of the %d steps that are done: "+
+		"start the job again, from its last checkpoint", c.Committed)
+}
+
 // changeOf is a Change by what a transport says of it, and by why the endpoint before has failed.
 func changeOf(agreed *transport.Rejoined, failure error) Change {
-	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas, Came: agreed.Came,
-		Committed: slices.Max(agreed.Notes)}
-	for r, steps := range agreed.Notes {
-		if steps == change.Committed && !slices.Contains(change.Came, r) {
+	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas}
+	for _, note := range agreed.Notes {
+		change.Committed = max(change.Committed, note&^blankNote)
+	}
+	for r, note := range agreed.Notes {
+		// One that is a step behind has voted for that step, and so had the state of those before.
+		switch last := note&^blankNote == change.Committed; {
+		case slices.Contains(agreed.Came, r), last && note&blankNote != 0:
+			change.Came = append(change.Came, r)
+		case last:
 			change.Givers = append(change.Givers, r)
 		}
+	}
+	if change.Committed == 0 && len(change.Givers) == 0 {
+		change.Givers = change.Came // all begin with the state of no steps
 	}
 	abort := (*transport.AbortError)(nil)
 	errors.As(failure, &abort)
@@ -206,7 +238,7 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 		return nil, err
 	}
 	next = next.Named(c.Name())
-	next.conn.begins(change)
+	next.begins(change)
 	if next.conn.body = c.conn.body; next.conn.body != nil {
 		if next.Replica() != c.Replica() {
 			next.conn.body = pprof.WithLabels(c.conn.body, pprof.Labels(labelReplica, strconv.Itoa(next.Replica())))
@@ -227,8 +259,11 @@ func (c *config) nextRun(change *Change) {
 	}
 }
 
-// begins notes the Change that a first connection begins with.
-func (c *connection) begins(change *Change) { c.change, c.steps.made = change, change.Committed }
+// begins notes the Change that a Comm of all replicas begins with.
+func (c *Comm) begins(change *Change) {
+	c.conn.change = change
+	c.conn.steps.made, c.conn.steps.blank = change.Committed, slices.Contains(change.Came, c.Replica())
+}
 
 // newcomer makes the Comm of a replica that has come to a job that runs.
 func (c *config) newcomer(joined *transport.Rejoined) (*Comm, error) {
@@ -243,12 +278,15 @@ func (c *config) newcomer(joined *transport.Rejoined) (*Comm, error) {
 		return nil, err
 	}
 	change := changeOf(joined, nil)
+	if err := change.lost(); err != nil {
+		return nil, err
+	}
 	next.nextRun(&change)
 	comm, err := newComm(joined.Endpoint, next)
 	if err != nil {
 		return nil, err
 	}
-	comm.conn.begins(&change)
+	comm.begins(&change)
 	return comm, nil
 }
 

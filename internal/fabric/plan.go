@@ -36,7 +36,7 @@ type Newcomer struct {
 }
 
 // TailPause is before each step of the tail.
-const TailPause = 500 * time.Millisecond
+const TailPause = time.Second
 
 // tailTime is how long newcomers may need when all else is over.
 const tailTime = 14 * time.Second

@@ -282,6 +282,9 @@ func (p *survivor) steps(ctx context.Context, e transport.Endpoint) error {
 		e = lane
 	}
 	members := p.Members(p.own)
+	if members == nil {
+		return fmt.Errorf("%w: it was killed as it came", errOther)
+	}
 	if err := p.hands(ctx, e, members); err != nil {
 		return err
 	}
