@@ -451,6 +451,9 @@ func (v *Survivors) unmet(r int) error {
 		return nil
 	}
 	quiet := max(s.last, s.Fabric.LastHarm().Sub(v.began))
+	if v.ends[r].At-quiet < tailTime/2 { // it was not waiting for so long
+		return nil
+	}
 	for x, e := range v.ends {
 		if e == nil || e.How != Done || s.Process(x).Dead() || e.At-quiet < tailTime/2 || len(e.members) >= s.Most {
 			continue

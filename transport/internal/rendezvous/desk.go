@@ -69,7 +69,7 @@ func Ask(ctx context.Context, c Config) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var last error
+	last := errors.New("no attempt was made")
 	for wait := newBackoff(); ; {
 		answer, err := askOnce(ctx, c, at)
 		if err == nil {
