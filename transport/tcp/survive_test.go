@@ -298,7 +298,9 @@ func (p *survivor) steps(ctx context.Context, e transport.Endpoint) error {
 		p.next = h.Sum64()
 		p.trying, p.awaited = p.done+1, 0
 		if waits() {
-			p.awaited = 1
+			if p.awaited = 1; len(members) >= p.Most {
+				return fmt.Errorf("%w: somebody is awaited where %v are, and %d at most", errOther, members, p.Most)
+			}
 		}
 		if err := p.vote(ctx, e, k, members); err != nil {
 			return err
