@@ -89,7 +89,7 @@ func Ask(ctx context.Context, c Config, take func(answer []byte) error) (number 
 	if err != nil {
 		return 0, err
 	}
-	var last error
+	last := errors.New("no attempt was made")
 	for wait := newBackoff(); ; {
 		var taken error
 		number, err := askOnce(ctx, c, at, func(answer []byte) error {
