@@ -38,6 +38,10 @@ import (
 type Copies struct {
 	Every int // committed steps from copy to copy, 1 or more
 
+	// Hold has newcomers wait, and Commit go on without them. It may change between calls, on all replicas alike. A Rejoin
+	// after a death takes a newcomer in all the same.
+	Hold bool
+
 	memory checkpoint.Memory
 	comm   *gcl.Comm // of Restore; nil: Restore comes next
 	beside *gcl.Comm // a Dup of that, for copies
@@ -92,7 +96,7 @@ func (k *Copies) Restore(ctx context.Context, c *gcl.Comm, session *ir.Session,
 // the last copy, it begins a copy of the tensors as they are before f. Shards are copied within the replica at once;
 // to the other replica they go beside f. Commit waits for that before it says that f has succeeded.
 //
-// Where a newcomer waits, Commit does not call f: it copies the tensors as they are, and returns false and
+// Where a newcomer waits, and there is no Hold, Commit does not call f: it copies the tensors as they are, and returns false and
 // gcl.ErrMembersChanged on all replicas. Call Rejoin and Restore, which go on from there: nothing is lost.
 //
 // Unless done is true the tensors hold anything: call Rejoin, which replicas whose f has failed may do too, and
@@ -104,7 +108,7 @@ func (k *Copies) Commit(ctx context.Context, f func() error) (done bool, err err
 	case k.comm == nil:
 		return false, errors.New("rts: commit: call Restore first, as after each Rejoin")
 	}
-	c, called := k.comm, k.called
+	c, called := k.comm, k.called && !k.Hold
 	due := called || k.since >= k.Every
 	k.comm = nil
 	if called {

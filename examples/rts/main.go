@@ -61,14 +61,15 @@
 //
 //	replica 2 has died: 3 go on from step 40
 //
-// Where nobody has a shard any more, they go on from -checkpoint, if it has one. By -die a replica fails. Processes may
-// be killed, and a process may come in the place of one, which loses no step:
+// Where nobody has a shard any more, they go on from -checkpoint, if it has one. By -die a replica fails, and
+// one that is a process is killed. A process may come in its place, which loses no step:
 //
 //	go run ./examples/rts -survive -die 2:45
 //	./gclrun -n 4 -survive ./rts -survive
 //	./gclrun -n 4 -survive -max-restarts 1 ./rts -survive -die 2:45 -await 4:231
 //
-// With -await the replicas wait where they are too few: here three go on to step 230, and four from there at the latest.
+// With -await they take it in before a certain step, and wait for it if need be: here three go on to step 230, and four
+// from there.
 //
 // # Processes
 //

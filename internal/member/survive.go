@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,10 +34,10 @@ func (f *SurvivalFlags) Add(flags *flag.FlagSet) {
 	flags.BoolVar(&f.Survive, "survive", false, "go on when replicas die, from the last copy of their shards in the "+
 		"memory of others")
 	flags.IntVar(&f.every, "copy", 10, "with -survive, `steps` from copy to copy")
-	flags.TextVar(&f.die, "die", deaths(nil), "with -survive, have replicas fail: `replica:step`, or several with "+
-		"commas; the first step is 1")
-	flags.TextVar(&f.await, "await", awaited{}, "with -survive, from a step on go on with so many replicas only, and "+
-		"wait for newcomers where there are fewer: `replicas:step`")
+	flags.TextVar(&f.die, "die", deaths(nil), "with -survive, have replicas fail, and kill those that are "+
+		"processes: `replica:step`, or several with commas; the first step is 1")
+	flags.TextVar(&f.await, "await", awaited{}, "with -survive, take no newcomer before a step, and from there "+
+		"on wait for newcomers where there are fewer replicas than so many: `replicas:step`")
 }
 
 // Options are those of a job that the training joins: with -survive newcomers come in the place of those that have died.
@@ -88,7 +89,8 @@ func (d *deaths) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// awaited is the value of -await: from a step on there must be so many replicas. The zero value is none.
+// awaited is the value of -await: newcomers are taken in from a step on, and from there on there must be so many
+// replicas. The zero value is none.
 type awaited struct{ replicas, step int }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -258,9 +260,10 @@ func (s *Survival) Say(step int, out *progress.Printer) {
 	out.Line(fmt.Sprintf("%s: %d %s from step %d", strings.Join(all, ", "), s.me.comm.Size(), what, step))
 }
 
-// Commit makes a step, and a copy when it is time. In a step of -die it fails. By -await it waits for newcomers before.
+// Commit makes a step, and a copy when it is time. In a step of -die the replica dies. By -await it waits for newcomers before.
 func (s *Survival) Commit(ctx context.Context, number int, run func() error) (done bool, err error) {
-	if number >= s.await.step && s.me.comm.Size() < s.await.replicas {
+	s.copies.Hold = number < s.await.step
+	if !s.copies.Hold && s.me.comm.Size() < s.await.replicas {
 		if err := s.wait(ctx, number); err != nil {
 			return false, err
 		}
@@ -268,10 +271,26 @@ func (s *Survival) Commit(ctx context.Context, number int, run func() error) (do
 	return s.copies.Commit(ctx, func() error {
 		if slices.Contains(s.die, (death{s.first, number})) {
 			s.died = true
-			return fmt.Errorf("replica %d is told to die in step %d", s.first, number)
+			err := fmt.Errorf("replica %d is told to die in step %d", s.first, number)
+			if !s.local {
+				err = errors.Join(err, killSelf())
+			}
+			return err
 		}
 		return run()
 	})
+}
+
+// killSelf ends this process without a word, as the kernel does that is out of memory.
+func killSelf() error {
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = p.Kill()
+	}
+	if err == nil {
+		select {} // until the signal comes
+	}
+	return err
 }
 
 // wait makes steps in which nothing happens until a newcomer waits to be taken in, which is a gcl.ErrMembersChanged, or
