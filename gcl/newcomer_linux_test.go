@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,93 +14,33 @@ import (
 	"gogcl.dev/internal/leaktest"
 )
 
-// TestNewcomer: a replica leaves in the middle, a newcomer comes in its place, the state and the count of steps with it,
-// and all end after the same number of steps. With 2 of 4 gone two newcomers come, one after the other.
+// TestNewcomer: replicas fail in the middle, and newcomers come in their place, one after the other. They get the state
+// and the count of steps, and all end after the same number of steps. Bodies only return their errors.
 func TestNewcomer(t *testing.T) {
 	for _, gone := range [][]int{{1}, {0}, {0, 3}} {
 		t.Run(fmt.Sprint(gone), func(t *testing.T) {
 			leaktest.Check(t)
-			const n, steps = 4, 30
+			const n = 4
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			cfg := gcl.JoinConfig{Size: n, Job: "newcomer", Rendezvous: fmt.Sprintf("unix:@%d-", os.Getpid()) + strings.NewReplacer("/", "-", "[", "-",
-				"]", "-").Replace(t.Name()), Timeout: time.Minute}
+			cfg := gcl.JoinConfig{Size: n, Job: "newcomer", Timeout: time.Minute,
+				Rendezvous: fmt.Sprintf("unix:@gcl-newcomer-%d-%d-%d", os.Getpid(), len(gone), gone[0])}
 			elastic := gcl.WithElastic(gcl.Elastic{Min: 1, Max: n})
 			var mu sync.Mutex
-			ends := map[string]int{}
-			came := 0
-			body := func(dies bool) func(context.Context, *gcl.Comm) error {
-				return func(ctx context.Context, c *gcl.Comm) error {
-					state := []int64{0}
-					step := uint64(0)
-					take := func(change gcl.Change) error { // those that have come get the state of one that has it
-						if len(change.Came) == 0 {
-							return nil
-						}
-						both := []int64{state[0], int64(step)}
-						err := gcl.BroadcastInPlace(ctx, c, both, change.Givers[0])
-						state[0], step = both[0], uint64(both[1])
-						return err
-					}
-					change, changed := c.Change()
-					if changed {
-						mu.Lock()
-						came++
-						mu.Unlock()
-						if change.Came[0] != c.Replica() || c.Replica() != c.Size()-1 {
-							return fmt.Errorf("a newcomer is %d of %d: %+v", c.Replica(), c.Size(), change)
-						}
-						if err := take(change); err != nil {
-							return err
-						}
-					}
-					whole := c.Size() == n && changed
-					for step < steps || !whole {
-						if dies && step == 5 {
-							return errors.New("it dies")
-						}
-						var next []int64
-						done, err := c.Commit(ctx, func() (err error) {
-							next, err = gcl.AllReduce(ctx, c, []int64{state[0] + 1}, gcl.Max)
-							return err
-						})
-						for err != nil {
-							for {
-								c, change, err = gcl.Rejoin(ctx, c)
-								if err != nil {
-									return err
-								}
-								done = change.Committed > step
-								break
-							}
-							if done {
-								state, step, done = next, step+1, false
-							}
-							if err = take(change); err == nil {
-								whole = whole || len(change.Came) > 0 && c.Size() == n
-							}
-						}
-						if done {
-							state, step = next, step+1
-						}
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					ends[fmt.Sprintf("%d after %d of %d", state[0], step, c.Size())]++
-					return nil
-				}
-			}
+			came, ends := 0, map[string]int{}
 			var all sync.WaitGroup
 			for r := range n {
-				dies := false
-				for _, g := range gone {
-					dies = dies || g == r
-				}
 				all.Go(func() {
 					own := cfg
 					own.Rank = r
-					if err := gcl.RunProcess(ctx, own, body(dies), elastic); (err != nil) != dies {
+					dies := slices.Contains(gone, r)
+					training := &training{replicas: n, dies: dies}
+					if err := gcl.RunProcess(ctx, own, training.run, elastic); (err != nil) != dies {
 						t.Errorf("replica %d: %v", r, err)
+					} else if !dies {
+						mu.Lock()
+						defer mu.Unlock()
+						ends[training.String()]++
 					}
 				})
 			}
@@ -108,9 +48,15 @@ func TestNewcomer(t *testing.T) {
 				all.Go(func() {
 					own := cfg
 					own.Newcomer = true
-					if err := gcl.RunProcess(ctx, own, body(false), elastic); err != nil {
+					training := &training{replicas: n, newcomer: true}
+					err := gcl.RunProcess(ctx, own, training.run, elastic)
+					if err != nil {
 						t.Error("newcomer: ", err)
 					}
+					mu.Lock()
+					defer mu.Unlock()
+					came++
+					ends[training.String()]++
 				})
 			}
 			all.Wait()
@@ -119,4 +65,58 @@ func TestNewcomer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// training is a replica that counts steps in its state, until there have been 30 and the job is whole again.
+type training struct {
+	replicas       int
+	dies, newcomer bool
+
+	state, step int64
+	next        []int64 // the state of the step that is being made
+	whole       bool
+}
+
+func (t *training) String() string { return fmt.Sprintf("%d after %d", t.state, t.step) }
+
+func (t *training) run(ctx context.Context, c *gcl.Comm) error {
+	change, changed := c.Change()
+	switch {
+	case changed == (c.Size() == t.replicas && t.step == 0 && !t.newcomer):
+		return fmt.Errorf("a change of %d replicas after %d steps: %+v", c.Size(), t.step, change)
+	case t.newcomer && t.step == 0 && (len(change.Came) != 1 || change.Came[0] != c.Replica()):
+		return fmt.Errorf("a newcomer is %d of %d: %+v", c.Replica(), c.Size(), change)
+	case changed:
+		if change.Committed > uint64(t.step) && t.next != nil {
+			t.take()
+		}
+	}
+	if len(change.Came) > 0 {
+		all := []int64{t.state, t.step}
+		if err := gcl.BroadcastInPlace(ctx, c, all, change.Givers[0]); err != nil {
+			return err
+		}
+		t.state, t.step = all[0], all[1]
+		t.whole = c.Size() == t.replicas
+	}
+	for t.step < 30 || !t.whole {
+		if t.dies && t.step == 5 {
+			return errors.New("it dies")
+		}
+		done, err := c.Commit(ctx, func() (err error) {
+			t.next, err = gcl.AllReduce(ctx, c, []int64{t.state + 1}, gcl.Max)
+			return err
+		})
+		if done {
+			t.take()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *training) take() {
+	t.state, t.step, t.next = t.next[0], t.step+1, nil
 }

@@ -14,33 +14,6 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Elastic says with how many replicas a job goes on when some are gone: see WithElastic.
-type Elastic struct {
-	Min int // replicas, 1 or more
-
-	// Max is how many replicas there may be when newcomers come to a job of processes, by JoinConfig.Newcomer: as many as
-	// the job begins with, or more. 0: none come. In one process none do. All replicas have the same.
-	Max int
-
-	// Replace stands for a Max of as many as the job begins with, for programs that do not know how many these are.
-	Replace bool
-}
-
-// ErrMembersChanged is what Comm.Commit returns when a newcomer waits: Rejoin takes it in. The step is done.
-var ErrMembersChanged = newError("a newcomer waits to be taken in by Rejoin")
-
-// WithElastic has a job go on when replicas fail, as long as Min are left. Those that are left call Rejoin, which is an
-// error where they are fewer.
-//
-// A body of Run that returns an error, panics or calls runtime.Goexit has failed, and is logged by package slog. It
-// aborts the communicator, so that the others hear why, and closes it, so that they can go on without it. Their context
-// is not cancelled as long as Min bodies have not failed. Run returns nil if Min bodies or more have returned nil, and
-// else the errors of all that failed by themselves. Errors have the numbers that replicas have after the last Rejoin.
-//
-// RunProcess does the same for its one body, whose error it returns, and does not cancel the body's context when
-// another replica fails.
-func WithElastic(e Elastic) CommOption { return func(c *config) { c.elastic = &e } }
-
 // Change says how the Comm that Rejoin returns differs from the one before. It is the same on all replicas, but for
 // Left.
 type Change struct {

@@ -216,7 +216,7 @@ func sharedPrices(e transport.Endpoint, p *cheapest.Prices) *cheapest.Prices {
 // their context is cancelled. Run returns that error, with the replica where it began; nil if every body returned nil.
 // A panic becomes a *PanicError and aborts the others in the same way, and so does runtime.Goexit. A body that returns
 // while others wait for it in a collective gives them a *PeerError. Functions given to Start are waited for, and the
-// Comms are closed. With [WithElastic] the others go on.
+// Comms are closed. With [WithElastic] the others go on, and their bodies run anew.
 //
 // Every process that calls Run has a job of its own. In one of several processes of a launcher the first Run of several
 // replicas logs that by package slog: [RunOrJoin] makes one job of them.
@@ -251,7 +251,7 @@ func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, 
 			defer away.returned(c)
 			ctx := c.labelBody(ctx)
 			c.conn.flights.Body(c.Replica())
-			guard(c, func() error { return body(ctx, c) }, func(err error) {
+			guard(c, func() error { return c.runs(ctx, body) }, func(err error) {
 				c := c.latest()
 				first.note(c, err, true)
 				first.note(c, c.Close(), err == nil)

@@ -35,7 +35,7 @@ type Rejoiner interface {
 type Rejoined struct {
 	Endpoint   Endpoint
 	Generation int      // 1 is the first after the one in which the transport began
-	Replicas   []int    // by number in the new endpoint, ascending: the number in the last one, of those that were in it
+	Replicas   []int    // by number in the new endpoint, ascending: that in the last one; not of those that have come
 	Notes      []uint64 // by number in the new endpoint: note of Rejoin; 0 of those that have come
 	Came       []int    // numbers in the new endpoint of those that have come: they are the last
 	Gone       []Gone   // by number in the last endpoint, ascending

@@ -57,7 +57,8 @@ func run(args []string, after func(time.Duration) <-chan time.Time) int {
 		stderr = newSink(os.Stderr)
 	}
 	pumps := pumpAll(replicas, stdout, stderr, s.prefix)
-	j := &job{replicas: replicas, grace: s.grace, after: after, stdout: stdout, stderr: stderr, complete: pumps.complete}
+	j := &job{replicas: replicas, grace: s.grace, after: after, stdout: stdout, stderr: stderr,
+		complete: pumps.complete}
 	if s.survive {
 		j.min, j.restarts = s.min, s.restarts
 		j.again = func(rank int) (*replica, error) {

@@ -178,8 +178,12 @@ func (s *Survival) run(ctx context.Context, stdout io.Writer,
 		if again != nil {
 			return errors.Join(err, again)
 		}
+		before, _ := s.me.comm.Change()
 		s.me.comm = c
-		if len(change.Left)+len(change.Came) == 0 && !errors.Is(err, gcl.ErrMembersChanged) { // it would come again
+		// Else it would come again. One who has heard ErrMembersChanged may find that the newcomer is gone, while another
+		// has heard of that one's Rejoin only: the step tells them both.
+		same := len(change.Left)+len(change.Came) == 0 && change.Committed == before.Committed
+		if same && !errors.Is(err, gcl.ErrMembersChanged) {
 			return err
 		}
 		s.change = &change

@@ -573,8 +573,8 @@ func (m *mesh) goes(f func()) {
 	}
 }
 
-// wasStopped reports whether this replica has told no heartbeat for nearly as long as others wait for one, now or at any
-// time before.
+// wasStopped reports whether this replica has told no heartbeat for nearly as long as others wait for one, now or at
+// any time before.
 func (m *mesh) wasStopped() bool {
 	silence := m.config.silence()
 	return m.stopped.Load() || silence > 0 && time.Since(m.began)-time.Duration(m.beaten.Load()) > silence*3/4

@@ -32,8 +32,8 @@ type generation struct {
 // begin makes a generation of members and its node. The caller holds m.life, or nobody else has the mesh yet.
 func (m *mesh) begin(number int, members []int) (*generation, error) {
 	c := m.config
-	g := &generation{mesh: m, number: number, members: members, numbers: make(map[int]int, len(members)), before: m.now.Load(),
-		over: make(chan struct{})}
+	g := &generation{mesh: m, number: number, members: members, numbers: make(map[int]int, len(members)),
+		before: m.now.Load(), over: make(chan struct{})}
 	if g.before != nil {
 		g.before.before = nil
 	}

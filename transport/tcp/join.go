@@ -207,8 +207,8 @@ func (m *Meeting) prepare(ctx context.Context, c *Config) (p prepared, err error
 
 // at is where newcomers ask.
 func (m *Meeting) at(c Config, p prepared) rendezvous.Config {
-	return rendezvous.Config{Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where, Channel: p.channel,
-		AnyUser: c.anyUser}
+	return rendezvous.Config{Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where,
+		Channel: p.channel, AnyUser: c.anyUser}
 }
 
 // secureWays is how a job that is not on one host can start.

@@ -128,7 +128,7 @@ func (m *mesh) introduced(by int, text []byte) error {
 	}
 	m.life.Lock()
 	defer m.life.Unlock()
-	if by > m.config.Rank && m.arrival.waits() { // one that has heard of this replica as a member, before it knows itself
+	if by > m.config.Rank && m.arrival.waits() { // one that has heard of this replica as a member, before itself
 		m.awaitArrival()
 	}
 	switch {
@@ -250,7 +250,8 @@ type running struct {
 func (m *mesh) answer() {
 	d := m.listener.desk
 	next := 0
-	err := rendezvous.Desk(m.ctx, d.config, func() []byte {
+	own, _ := netip.ParseAddrPort(m.address.TCP)
+	err := rendezvous.Desk(m.ctx, d.config, own.Addr(), func() []byte {
 		m.life.Lock()
 		defer m.life.Unlock()
 		next = max(next, len(m.all()), m.config.Rank+1)

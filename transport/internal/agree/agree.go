@@ -141,8 +141,8 @@ func has(ascending []int, id int) bool {
 	return in
 }
 
-// tell tells all others the set, those in it too: one of them may live, and hears that it is held for gone. It is called
-// once for each set: what is offered with one does not change.
+// tell tells all others the set, those in it too: one of them may live, and hears that it is held for gone. It is
+// called once for each set: what is offered with one does not change.
 func (m *Member) tell() {
 	if !m.joined {
 		return

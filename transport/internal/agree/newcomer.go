@@ -75,8 +75,8 @@ func (n *Newcomer) Hear(from int, message []byte) (d *Decision, members []int, e
 	return &Decision{Generation: generation, Members: members, Notes: notes, Came: true}, nil, nil
 }
 
-// Ready reports whether all members of the last generation that it has been told of have told it the same: then it waits
-// with all of them.
+// Ready reports whether all members of the last generation that it has been told of have told it the same: then it
+// waits with all of them.
 func (n *Newcomer) Ready() bool {
 	var last job
 	for _, j := range n.told {
@@ -107,8 +107,8 @@ func (n *Newcomer) isVain() bool {
 	return false
 }
 
-// TakenBy reports whether a member has told that this process is one. Nothing more that it tells is to be heard until the
-// others have told so too.
+// TakenBy reports whether a member has told that this process is one. Nothing more that it tells is to be heard until
+// the others have told so too.
 func (n *Newcomer) TakenBy(id int) bool {
 	members := n.told[id].members
 	return len(members) > 0 && members[len(members)-1] == n.id

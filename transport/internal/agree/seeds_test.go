@@ -131,7 +131,8 @@ func (p *process) May(members, gone []int) error {
 	if ended && p.world.kernel && !p.world.resting && p.world.random.IntN(4) == 0 { // the kernel is late
 		return ErrNotYet
 	}
-	if p.world.kernel && ended && !p.paused || 2*left > len(members) || 2*left == len(members) && !has(gone, members[0]) {
+	if p.world.kernel && ended && !p.paused || 2*left > len(members) ||
+		2*left == len(members) && !has(gone, members[0]) {
 		return nil
 	}
 	if p.world.kernel && !p.world.resting && p.world.random.IntN(2) == 0 {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"syscall"
 	"time"
 
 	"gogcl.dev/internal/netstack"
@@ -14,25 +16,21 @@ import (
 	"gogcl.dev/transport/internal/user"
 )
 
-// Desk answers newcomers, at the place where the replicas of a job have met, until ctx ends. While another process
-// listens there, as a replica that has been left behind, it tries again. answer is what a newcomer is told, at most
-// [MaxAnswer] bytes. Of c it takes Job, Secret, Where, Channel and AnyUser. A directory is no place for a desk.
-func Desk(ctx context.Context, c Config, answer func() []byte) error {
+// Desk answers newcomers, at the place where the replicas of a job have met, until ctx ends. If that is on another host
+// it is at the same port of own, an address of this host; the zero Addr: nowhere. While another process listens there,
+// as a replica that has been left behind, it tries again. answer is what a newcomer is told, at most [MaxAnswer] bytes.
+// Of c it takes Job, Secret, Where, Channel and AnyUser. A directory is no place for a desk.
+func Desk(ctx context.Context, c Config, own netip.Addr, answer func() []byte) error {
 	at, err := deskPlace(c)
 	if err != nil {
 		return err
 	}
-	var l net.Listener
-	for wait := newBackoff(); ; {
-		if l, err = listenOnce(ctx, c.Rank, at); err == nil {
-			break
-		}
-		if !wait.pause(ctx) {
-			return err
-		}
+	opened, err := openDesk(ctx, c.Rank, at, own)
+	if err != nil {
+		return err
 	}
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	own := c.guard(at.kind) == byUser
+	defer context.AfterFunc(ctx, func() { opened.Close() })()
+	l, users := opened, c.guard(at.kind) == byUser
 	if at.kind == unixSocket {
 		l = user.Only(l, func(net.Conn, error) {})
 	}
@@ -42,7 +40,7 @@ func Desk(ctx context.Context, c Config, answer func() []byte) error {
 			switch {
 			case hello.Role != handshake.Newcomer:
 				return errors.New("the job has begun, and takes newcomers only")
-			case own:
+			case users:
 				return user.Check(conn)
 			}
 			return nil
@@ -51,7 +49,8 @@ func Desk(ctx context.Context, c Config, answer func() []byte) error {
 			defer conn.Close()
 			text := answer()
 			_ = conn.SetDeadline(time.Now().Add(handshake.Limit))
-			if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)); err == nil {
+			text = append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+			if _, err := conn.Write(text); err == nil {
 				_, _ = conn.Read(make([]byte, 1)) // until the other side has read it
 			}
 		},
@@ -63,7 +62,20 @@ func Desk(ctx context.Context, c Config, answer func() []byte) error {
 	return err
 }
 
-// Ask returns what the desk of a job that runs answers. It dials until there is one, or ctx ends.
+func openDesk(ctx context.Context, rank int, at place, own netip.Addr) (net.Listener, error) {
+	for wait := newBackoff(); ; {
+		l, err := listenOnce(ctx, rank, at)
+		if errors.Is(err, syscall.EADDRNOTAVAIL) && own.IsValid() {
+			l, err = netstack.Of(ctx).Listen(ctx, "tcp", netip.AddrPortFrom(own, at.port).String())
+		}
+		if err == nil || !wait.pause(ctx) {
+			return l, err
+		}
+	}
+}
+
+// Ask returns what the desk of a job that runs answers. It dials until there is one, or ctx ends. A name that has
+// addresses of several hosts finds it on each of them.
 func Ask(ctx context.Context, c Config) ([]byte, error) {
 	at, err := deskPlace(c)
 	if err != nil {
@@ -79,8 +91,8 @@ func Ask(ctx context.Context, c Config) ([]byte, error) {
 			last = err
 		}
 		if !wait.pause(ctx) {
-			return nil, fmt.Errorf("no job that takes newcomers has answered at %s: %w (%w)", at.text, context.Cause(ctx),
-				last)
+			return nil, fmt.Errorf("no job that takes newcomers has answered at %s: %w (%w)", at.text,
+				context.Cause(ctx), last)
 		}
 	}
 }
