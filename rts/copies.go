@@ -29,8 +29,8 @@ import (
 //	}
 //
 // After deaths all go back to the step that was copied last, Every steps at most, and the shards are cut anew for the
-// replicas that are left. For a newcomer a copy is made before, and none goes back. From there everything has the bits of a job of as many replicas that has loaded a checkpoint
-// of that step. Where a replica and the one that keeps its copy are gone, Restore returns a *checkpoint.LostError.
+// replicas that are left. For a newcomer a copy is made before, and none goes back. From there everything has the bits
+// of a job of as many replicas that has loaded a checkpoint of that step. Where a replica and the one that keeps its copy are gone, Restore returns a *checkpoint.LostError.
 //
 // A replica's copies take four times the memory of its shards: two of its own and two of another's, since a copy stays
 // until the next is complete on all. With Sharding.Over 1, or replicas that have the same shards, nothing is sent, and
@@ -38,8 +38,8 @@ import (
 type Copies struct {
 	Every int // committed steps from copy to copy, 1 or more
 
-	// Hold has newcomers wait, and Commit go on without them. It may change between calls, on all replicas alike. A Rejoin
-	// after a death takes a newcomer in all the same.
+	// Hold has newcomers wait, and Commit go on without them. It may change between calls, on all replicas alike. A
+	// Rejoin after a death takes a newcomer in all the same.
 	Hold bool
 
 	memory checkpoint.Memory
@@ -96,8 +96,8 @@ func (k *Copies) Restore(ctx context.Context, c *gcl.Comm, session *ir.Session,
 // the last copy, it begins a copy of the tensors as they are before f. Shards are copied within the replica at once;
 // to the other replica they go beside f. Commit waits for that before it says that f has succeeded.
 //
-// Where a newcomer waits, and there is no Hold, Commit does not call f: it copies the tensors as they are, and returns false and
-// gcl.ErrMembersChanged on all replicas. Call Rejoin and Restore, which go on from there: nothing is lost.
+// Where a newcomer waits, and there is no Hold, Commit does not call f: it copies the tensors as they are, and returns
+// false and gcl.ErrMembersChanged on all replicas. Call Rejoin and Restore, which go on from there: nothing is lost.
 //
 // Unless done is true the tensors hold anything: call Rejoin, which replicas whose f has failed may do too, and
 // Restore. An error of f aborts the communicator, since the others may wait for this replica in a run of the session.

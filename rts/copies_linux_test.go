@@ -14,7 +14,7 @@ import (
 )
 
 // TestCopiesForANewcomer: one of three dies, and a newcomer comes. The two that are left go back to the last copy, and
-// the three go on from the step at which the newcomer comes, long after that copy, with the bits of a fresh job that has
+// the three go on from the step at which the newcomer comes, not from that copy, with the bits of a fresh job that has
 // loaded that state.
 func TestCopiesForANewcomer(t *testing.T) {
 	const n, never = 3, 1 << 40
