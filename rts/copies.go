@@ -30,7 +30,8 @@ import (
 //
 // After deaths all go back to the step that was copied last, Every steps at most, and the shards are cut anew for the
 // replicas that are left. For a newcomer a copy is made before, and none goes back. From there everything has the bits
-// of a job of as many replicas that has loaded a checkpoint of that step. Where a replica and the one that keeps its copy are gone, Restore returns a *checkpoint.LostError.
+// of a job of as many replicas that has loaded a checkpoint of that step. Where a replica and the one that keeps its
+// copy are gone, Restore returns a *checkpoint.LostError.
 //
 // A replica's copies take four times the memory of its shards: two of its own and two of another's, since a copy stays
 // until the next is complete on all. With Sharding.Over 1, or replicas that have the same shards, nothing is sent, and

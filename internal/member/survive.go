@@ -40,7 +40,8 @@ func (f *SurvivalFlags) Add(flags *flag.FlagSet) {
 		"on wait for newcomers where there are fewer replicas than so many: `replicas:step`")
 }
 
-// Options are those of a job that the training joins: with -survive newcomers come in the place of those that have died.
+// Options are those of a job that the training joins: with -survive newcomers come in the place of those that have
+// died.
 func (f *SurvivalFlags) Options() []gcl.CommOption {
 	if !f.Survive {
 		return nil
@@ -180,8 +181,8 @@ func (s *Survival) run(ctx context.Context, stdout io.Writer,
 		}
 		before, _ := s.me.comm.Change()
 		s.me.comm = c
-		// Else it would come again. One who has heard ErrMembersChanged may find that the newcomer is gone, while another
-		// has heard of that one's Rejoin only: the step tells them both.
+		// Else it would come again. One who has heard ErrMembersChanged may find that the newcomer is gone, while
+		// another has heard of that one's Rejoin only: the step tells them both.
 		same := len(change.Left)+len(change.Came) == 0 && change.Committed == before.Committed
 		if same && !errors.Is(err, gcl.ErrMembersChanged) {
 			return err
@@ -264,7 +265,8 @@ func (s *Survival) Say(step int, out *progress.Printer) {
 	out.Line(fmt.Sprintf("%s: %d %s from step %d", strings.Join(all, ", "), s.me.comm.Size(), what, step))
 }
 
-// Commit makes a step, and a copy when it is time. In a step of -die the replica dies. By -await it waits for newcomers before.
+// Commit makes a step, and a copy when it is time. In a step of -die the replica dies. By -await it waits for newcomers
+// before.
 func (s *Survival) Commit(ctx context.Context, number int, run func() error) (done bool, err error) {
 	s.copies.Hold = number < s.await.step
 	if !s.copies.Hold && s.me.comm.Size() < s.await.replicas {
