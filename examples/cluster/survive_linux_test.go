@@ -110,7 +110,8 @@ func TestKubernetesSurvive(t *testing.T) {
 		var mu sync.Mutex // guards both
 		var all sync.WaitGroup
 		for k, env := range pods(t, "kubernetes-survive.yaml") {
-			script := strings.NewReplacer("/run/gcl", t.TempDir(), "/program", p.path("survivor")).Replace(string(command[1]))
+			places := strings.NewReplacer("/run/gcl", t.TempDir(), "/program", p.path("survivor"))
+			script := places.Replace(string(command[1]))
 			all.Go(func() {
 				for range 3 {
 					container := exec.Command("sh", "-c", script, "rts", string(command[2]), "-die", "0,1")

@@ -23,8 +23,8 @@ func TestNewcomer(t *testing.T) {
 	for _, dies := range []int{3, 0} {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
 			dir := t.TempDir()
-			job := jobtest.StartAt(t, 4, socket(t), "-survive", "-copy", "23", "-die", fmt.Sprint(dies, ":45"), "-await",
-				"4:40", "-epochs", "3", "-checkpoint", dir+"/survivors")
+			job := jobtest.StartAt(t, 4, socket(t), "-survive", "-copy", "23", "-die", fmt.Sprint(dies, ":45"),
+				"-await", "4:40", "-epochs", "3", "-checkpoint", dir+"/survivors")
 			job.Await("has died: 3 go on")
 			job.Newcomer(t, dies)
 			all := job.Wait()
