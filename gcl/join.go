@@ -162,6 +162,10 @@ func RunOrJoin(ctx context.Context, n int, body func(context.Context, *Comm) err
 	job, err := launch.Read(os.LookupEnv)
 	switch {
 	case errors.Is(err, launch.ErrNoJob):
+		if set, err := launch.ReadSettings(os.LookupEnv); err == nil && set.Newcomer {
+			return newError("GCL_NEWCOMER says that this process comes to a job, and the environment has no rank and no size of " +
+				"one: give it what the others have")
+		}
 		if n == 0 {
 			n = runtime.GOMAXPROCS(0)
 		}

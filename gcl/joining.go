@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 
 	"gogcl.dev/gcl/internal/launch"
 	"gogcl.dev/transport"
@@ -33,6 +34,8 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (*transport.R
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case byMPI && (cfg.Newcomer || job.Settings.Newcomer):
+		return nil, nil, newError("a newcomer to a job by MPI: MPI takes none: want sockets or shared memory")
 	case byMPI:
 		endpoint, config, err := cfg.joinMPI(ctx, &job, opts)
 		return &transport.Rejoined{Endpoint: endpoint}, config, err
@@ -51,9 +54,13 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (*transport.R
 	if err != nil {
 		return nil, nil, err
 	}
-	m.Blob, m.Agree, c.Most = blob, config.agree, most
+	newcomer := cfg.Newcomer || job.Settings.Newcomer
+	m.Blob, m.Agree, c.Most = blob, config.agreeAll, most
+	if newcomer {
+		m.Agree = config.agreeAsNewcomer
+	}
 	joined := &transport.Rejoined{}
-	switch newcomer := cfg.Newcomer || job.Settings.Newcomer; {
+	switch {
 	case newcomer && most == 0:
 		return nil, nil, newError("a newcomer to a job that takes none: want WithElastic with a Max, as the others have it")
 	case newcomer:
@@ -209,6 +216,9 @@ func newTerms(c *config) (terms, error) {
 			t.Options[row.key] = term{value, c.override.has(row.key)}
 		}
 	}
+	if c.elastic != nil && c.elastic.Max > 0 {
+		t.Options["Max of WithElastic"] = term{Value: strconv.Itoa(c.elastic.Max)}
+	}
 	if c.machine {
 		t.Options["topology of WithTopology"] = term{Value: fmt.Sprintf("%+v", c.topology)}
 	}
@@ -240,9 +250,22 @@ func moduleVersion() string {
 	return "unknown"
 }
 
-// agree says what replicas do not have alike, and notes which run of the job it is.
-func (c *config) agree(blobs [][]byte) error {
-	if err := compareTerms(blobs); err != nil {
+// agreeAll says what replicas do not have alike, and notes which run of the job it is.
+func (c *config) agreeAll(blobs [][]byte) error {
+	return c.agree(blobs, replicaWord)
+}
+
+func replicaWord(r int) string { return fmt.Sprint("replica ", r) }
+
+// agreeAsNewcomer does so for a newcomer with the job.
+func (c *config) agreeAsNewcomer(blobs [][]byte) error {
+	return c.agree(blobs, newcomerWord)
+}
+
+func newcomerWord(r int) string { return []string{"the job", "the newcomer"}[r] }
+
+func (c *config) agree(blobs [][]byte, who func(r int) string) error {
+	if err := compareTerms(blobs, who); err != nil {
 		return err
 	}
 	var first terms
@@ -252,12 +275,12 @@ func (c *config) agree(blobs [][]byte) error {
 }
 
 // compareTerms says what replicas do not have alike.
-func compareTerms(blobs [][]byte) error {
+func compareTerms(blobs [][]byte, who func(r int) string) error {
 	all := make([]terms, len(blobs))
 	keys := map[string]bool{}
 	for r, b := range blobs {
 		if err := json.Unmarshal(b, &all[r]); err != nil {
-			return fmt.Errorf("replica %d does not say what its options are: %w", r, err)
+			return fmt.Errorf("%s does not say what its options are: %w", who(r), err)
 		}
 		for k := range all[r].Options {
 			keys[k] = true
@@ -265,13 +288,13 @@ func compareTerms(blobs [][]byte) error {
 	}
 	for r := range all {
 		if all[r].Version != all[0].Version {
-			return fmt.Errorf("replica %d has version %s of gogcl.dev, replica 0 version %s: start the same program "+
-				"everywhere", r, all[r].Version, all[0].Version)
+			return fmt.Errorf("%s has version %s of gogcl.dev, %s version %s: start the same program everywhere", who(r),
+				all[r].Version, who(0), all[0].Version)
 		}
 		for _, k := range slices.Sorted(maps.Keys(keys)) {
 			if mine, first := all[r].Options[k], all[0].Options[k]; mine.Value != first.Value {
-				return fmt.Errorf("%s: %s differs: it is %s on replica 0, and %s on replica %d", mine.by(first), k,
-					first, mine, r)
+				return fmt.Errorf("%s: %s differs: it is %s on %s, and %s on %s", mine.by(first), k, first, who(0), mine,
+					who(r))
 			}
 		}
 	}

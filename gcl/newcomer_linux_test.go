@@ -84,7 +84,7 @@ func (t *training) run(ctx context.Context, c *gcl.Comm) error {
 	switch {
 	case changed == (c.Size() == t.replicas && t.step == 0 && !t.newcomer):
 		return fmt.Errorf("a change of %d replicas after %d steps: %+v", c.Size(), t.step, change)
-	case t.newcomer && t.step == 0 && (len(change.Came) != 1 || change.Came[0] != c.Replica()):
+	case t.newcomer && t.step == 0 && !slices.Contains(change.Came, c.Replica()):
 		return fmt.Errorf("a newcomer is %d of %d: %+v", c.Replica(), c.Size(), change)
 	case changed:
 		if change.Committed > uint64(t.step) && t.next != nil {

@@ -20,9 +20,15 @@ type Change struct {
 	Generation int         // 1 is that of the first Rejoin
 	Replicas   []int       // by replica, ascending: its number in the Comm before; not of those that have come
 	Left       []Departure // by number in the Comm before, ascending
-	Came       []int       // replicas that have come: they are the last
 	Committed  uint64      // the steps that are done: see Comm.Commit
-	Givers     []int       // replicas, ascending, whose own Commit has told that all those steps are done
+
+	// Came are the replicas that have come, now or since the last step, ascending: they are the last, and have no state
+	// until somebody gives it to them. Their first Commit that is done says that they have it.
+	Came []int
+
+	// Givers are the replicas, ascending, that know by their own Commit that those steps are done. None: all that had
+	// state are gone.
+	Givers []int
 }
 
 // Change is how the members of c differ from those of the Comm before: what Rejoin has returned with it. A newcomer
@@ -126,7 +132,7 @@ func (c *config) again(o Options, opts []CommOption) (*config, error) {
 
 // rejoin agrees with the others and makes the new Comm.
 func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *config) (*Comm, Change, error) {
-	agreed, err := endpoint.Rejoin(ctx, c.conn.steps.made)
+	agreed, err := endpoint.Rejoin(ctx, c.conn.steps.note())
 	if err != nil {
 		return nil, Change{}, err
 	}
@@ -141,11 +147,15 @@ func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *con
 
 // changeOf is a Change by what a transport says of it, and by why the endpoint before has failed.
 func changeOf(agreed *transport.Rejoined, failure error) Change {
-	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas, Came: agreed.Came,
-		Committed: slices.Max(agreed.Notes)}
-	for r, steps := range agreed.Notes {
-		if steps == change.Committed && !slices.Contains(change.Came, r) {
+	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas}
+	last := max(slices.Max(agreed.Notes), 1)
+	change.Committed = last - 1
+	for r, note := range agreed.Notes {
+		switch note {
+		case last:
 			change.Givers = append(change.Givers, r)
+		case 0:
+			change.Came = append(change.Came, r)
 		}
 	}
 	abort := (*transport.AbortError)(nil)
@@ -204,7 +214,10 @@ func (c *config) nextRun(change *Change) {
 }
 
 // begins notes the Change that a first connection begins with.
-func (c *connection) begins(change *Change) { c.change, c.steps.made = change, change.Committed }
+func (c *connection) begins(change *Change) {
+	c.change, c.steps.made = change, change.Committed
+	c.steps.without = slices.Contains(change.Came, c.Endpoint.Rank())
+}
 
 // newcomer makes the Comm of a replica that has come to a job that runs.
 func (c *config) newcomer(joined *transport.Rejoined) (*Comm, error) {

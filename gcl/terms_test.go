@@ -33,13 +33,13 @@ func TestCompareTerms(t *testing.T) {
 			}
 			blobs = append(blobs, b)
 		}
-		err := compareTerms(blobs)
+		err := compareTerms(blobs, replicaWord)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
-	if err := compareTerms([][]byte{[]byte("{}"), []byte("nonsense")}); err == nil ||
-		!strings.Contains(err.Error(), "replica 1") {
+	if err := compareTerms([][]byte{[]byte("{}"), []byte("nonsense")}, newcomerWord); err == nil ||
+		!strings.Contains(err.Error(), "the newcomer does not say") {
 		t.Errorf("of no terms: %v", err)
 	}
 }

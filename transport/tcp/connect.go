@@ -27,9 +27,7 @@ import (
 type mesh struct {
 	config   Config
 	listener *Listener
-	address  Address        // of this replica
-	local    transport.Link // within a host
-	network  transport.Link // between hosts
+	address  Address // of this replica
 
 	waiting  atomic.Bool                // some newcomer waits with all members
 	controls atomic.Pointer[[]*control] // by place; nil for its own, and for those that this replica never knew
@@ -37,10 +35,10 @@ type mesh struct {
 
 	life    sync.Mutex // guards what follows, what a generation has agreed on, and that controls grow
 	council *agree.Member
-	unsure  time.Time // when the kernel was asked first who has ended; zero: not in this generation
-	open    int       // generations whose node is not closed
-	leaves  bool      // this replica leaves the job
-	desk    bool      // this replica answers newcomers: it is the first of those that are left
+	unsure  time.Time     // when the kernel was asked first who has ended; zero: not in this generation
+	open    []*generation // whose node is not closed
+	leaves  bool          // this replica leaves the job
+	desk    bool          // this replica answers newcomers: it is the first of those that are left
 
 	ctx    context.Context // ends with the mesh; dials in progress have it
 	cancel context.CancelFunc
@@ -93,8 +91,6 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		}
 	}
 	m.controls.Store(&controls)
-	m.local, m.network = links(c.Network, addresses)
-	m.local.Why = l.why
 	g, err := m.found()
 	if err != nil {
 		m.cancel()
@@ -222,8 +218,8 @@ func (m *mesh) short(short *handshake.ShortError, _ time.Duration) {
 
 // expects reports whether this replica waits for another one to dial.
 func (m *mesh) expects() bool {
-	for _, c := range m.all()[:m.config.Rank] {
-		if c != nil && !c.isReserved() {
+	for _, c := range m.all() { // of a newcomer they may be fewer than its number
+		if c != nil && c.peer < m.config.Rank && !c.isReserved() && m.arrival == nil {
 			return true
 		}
 	}

@@ -33,6 +33,7 @@ type control struct {
 	address Address
 	process kernel         // says whether the peer's process has ended
 	left    transport.Gone // if the peer is gone, as this replica has learnt it; guarded by mesh.life
+	waits   bool           // the peer is a newcomer that waits with all members; guarded by mesh.life
 
 	ended  atomic.Bool  // the connection has, by the other side
 	parted atomic.Bool  // the peer has said that it leaves the job: it does not go on elsewhere
@@ -163,6 +164,15 @@ func (c *control) neighbour() *neighbour {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.near
+}
+
+// takeNeighbour is neighbour, which the control connection has no longer.
+func (c *control) takeNeighbour() *neighbour {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	near := c.near
+	c.near = nil
+	return near
 }
 
 // tell queues a message.

@@ -3,6 +3,7 @@ package tcp
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"gogcl.dev/transport"
@@ -41,11 +42,14 @@ func (m *mesh) begin(number int, members []int) (*generation, error) {
 		return nil, fmt.Errorf("tcp: replicas have rejoined %d times, which is as often as there are numbers", maxGeneration)
 	}
 	names, processes := make([]string, len(members)), make([]string, len(members))
+	addresses := make([]Address, len(members))
 	for i, place := range members {
 		at := m.addressOf(place)
-		g.numbers[place], names[i], processes[i] = i, at.Host, at.Where
+		g.numbers[place], names[i], processes[i], addresses[i] = i, at.Host, at.Where, at
 	}
-	where := hosts.NewTable(names, m.local, m.network)
+	local, network := links(c.Network, addresses)
+	local.Why = m.listener.why
+	where := hosts.NewTable(names, local, network)
 	config := stream.Config{Rank: g.numbers[c.Rank], Size: len(members), Host: g, Spin: spin, Crowded: c.Crowded,
 		Silence: c.silence(), Processes: processes, Generation: g.number}
 	if _, system := c.stack(); c.parks || !system { // a bubble's clock stands while somebody looks
@@ -59,7 +63,7 @@ func (m *mesh) begin(number int, members []int) (*generation, error) {
 		return nil, err
 	}
 	g.node, g.lane, g.where = node, lane, where
-	m.open++
+	m.open = append(m.open, g)
 	m.now.Store(g)
 	if members[0] == c.Rank && m.listener.desk != nil && !m.desk {
 		m.desk = true
@@ -203,6 +207,25 @@ func (g *generation) Forget(lane uint64) {
 	}
 }
 
+// letGo lets go of what replicas have given of their memory that are gone, and in no generation whose node is open. The
+// caller holds m.life.
+func (m *mesh) letGo() {
+	if m.shm == nil {
+		return
+	}
+	m.shm.mu.Lock()
+	defer m.shm.mu.Unlock()
+	if m.shm.closed {
+		return
+	}
+	for place, c := range m.all() {
+		used := func(g *generation) bool { return g.has(place) }
+		if c != nil && !c.left.When.IsZero() && !slices.ContainsFunc(m.open, used) {
+			c.takeNeighbour().close()
+		}
+	}
+}
+
 // Leave implements stream.Host. With the last generation this replica leaves the job, and with the last node that is
 // closed it lets the memory go.
 func (g *generation) Leave() {
@@ -217,8 +240,9 @@ func (g *generation) Leave() {
 		m.leave()
 	}
 	m.life.Lock()
-	m.open--
-	closed := m.open == 0
+	m.open = slices.DeleteFunc(m.open, func(open *generation) bool { return open == g })
+	closed := len(m.open) == 0
+	m.letGo()
 	m.life.Unlock()
 	if closed {
 		m.shm.close(m.all())

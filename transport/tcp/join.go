@@ -103,7 +103,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 			err = short
 		}
 		if err == nil {
-			err = checkDescriptors(c.Size, c.Network)
+			err = checkDescriptors(max(c.Size, c.Most), c.Network)
 		}
 		if err == nil && c.Network.traits().auto {
 			own.User = user.Name()
@@ -163,7 +163,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)
 	l.config.Crowded = c.Crowded || hosts.Crowded(places, c.Rank)
 	if c.Most > 0 {
-		l.desk = &deskOf{config: m.at(c, p), key: cards[0].Key, blob: cards[0].Blob}
+		l.desk = &deskOf{config: m.at(c, p), tell: m.Tell, key: cards[0].Key, blob: cards[0].Blob}
 	}
 	return l.Connect(ctx, addresses)
 }
@@ -184,6 +184,9 @@ func (m *Meeting) prepare(ctx context.Context, c *Config) (p prepared, err error
 	}
 	local := p.local
 	switch {
+	case c.Most > 0 && strings.HasPrefix(m.Where, "dir:"):
+		return p, fmt.Errorf("tcp: the rendezvous %s is a directory, and newcomers find a job at a socket: want host:port or "+
+			"unix:@NAME, or a job that takes none", m.Where)
 	case len(m.Blob) > MaxBlob:
 		return p, fmt.Errorf("tcp: a blob of %d bytes, want at most %d", len(m.Blob), MaxBlob)
 	case !secure && !local && !strings.HasPrefix(m.Where, "dir:"):

@@ -61,7 +61,7 @@ func (c *Config) segmentForm() segment.Form {
 	if c.form != (segment.Form{}) {
 		return c.form
 	}
-	return segment.DefaultForm.Within(allAddresses / int64(c.Size))
+	return segment.DefaultForm.Within(allAddresses / int64(max(c.Size, c.Most)))
 }
 
 // tryMemory makes what a replica shares, if it can share memory and has enough addresses for what the others share. The
@@ -72,12 +72,12 @@ func (c *Config) tryMemory() (*shared, error) {
 	}
 	form := c.segmentForm()
 	if form.Pages < leastPages {
-		return nil, fmt.Errorf("%d replicas are too many for segments of memory that are long enough", c.Size)
+		return nil, fmt.Errorf("%d replicas are too many for segments of memory that are long enough", max(c.Size, c.Most))
 	}
-	if err := checkDescriptors(c.Size, Shm); err != nil {
+	if err := checkDescriptors(max(c.Size, c.Most), Shm); err != nil {
 		return nil, err
 	}
-	if err := segment.CheckRoom(form, c.Size); err != nil {
+	if err := segment.CheckRoom(form, max(c.Size, c.Most)); err != nil {
 		return nil, err
 	}
 	return newShared(c.Rank, form)

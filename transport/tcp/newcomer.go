@@ -59,7 +59,7 @@ func (a *arrival) ends(err error) {
 func (m *mesh) most() int { return cmp.Or(m.config.Most, m.config.Size) }
 
 // aheadLimit bounds how many numbers may be left out between the last member and a newcomer.
-const aheadLimit = 1 << 10
+const aheadLimit = 1 << 16
 
 // admitNewcomer says what is wrong with the control connection of a newcomer.
 func (m *mesh) admitNewcomer(conn net.Conn, h handshake.Hello) error {
@@ -142,7 +142,8 @@ func (m *mesh) introduced(by int, text []byte) error {
 		m.reach(i)
 		return nil
 	case i.Place == by && i.Waits && by >= m.config.Size:
-		if !m.now.Load().has(by) { // else it has been taken in meanwhile
+		if c := m.at(by); !m.now.Load().has(by) && c.left.When.IsZero() { // else it has been taken in meanwhile
+			c.waits = true
 			m.waiting.Store(true)
 		}
 		return nil
@@ -171,13 +172,23 @@ func (m *mesh) reach(i introduction) {
 	m.goes(func() {
 		if err := m.meetOne(m.ctx, i.Place); err != nil {
 			m.lose(i.Place, err)
-			m.life.Lock()
-			defer m.life.Unlock()
-			if !slices.ContainsFunc(m.all(), func(c *control) bool { return c != nil && c.left.When.IsZero() }) {
-				m.arrival.ends(fmt.Errorf("%w: replica %d: %w", errNobody, i.Place, err))
-			}
 		}
 	})
+}
+
+// nobody is why a newcomer waits for nobody any more, or nil. The caller holds m.life.
+func (m *mesh) nobody(last error) error {
+	parted := true
+	for _, c := range m.all() {
+		if c != nil && c.left.When.IsZero() {
+			return nil
+		}
+		parted = parted && (c == nil || c.parted.Load())
+	}
+	if parted {
+		return errOver
+	}
+	return fmt.Errorf("%w: %w", errNobody, last)
 }
 
 // arrive takes what a member tells a newcomer. When it has taken this one in nothing more of it is heard until the
@@ -232,8 +243,9 @@ func (m *mesh) awaitArrival() {
 // deskOf is where the first of those that are left answers newcomers, and what it knows for them.
 type deskOf struct {
 	config rendezvous.Config
-	key    []byte // of the job: see Join
-	blob   []byte // what the first replica 0 has told all
+	tell   func(text string) // of Meeting; may be nil
+	key    []byte            // of the job: see Join
+	blob   []byte            // what the first replica 0 has told all
 }
 
 // running is what a newcomer is told at the desk.
@@ -241,7 +253,8 @@ type running struct {
 	Key        []byte
 	Size, Most int
 	Network    Network
-	Place      int // for the newcomer
+	Why        string `json:",omitempty"` // why not memory: see Listener
+	Crowded    bool   // the desk's host is
 	Members    []introduction
 	Blob       []byte
 }
@@ -251,13 +264,11 @@ func (m *mesh) answer() {
 	d := m.listener.desk
 	next := 0
 	own, _ := netip.ParseAddrPort(m.address.TCP)
-	err := rendezvous.Desk(m.ctx, d.config, own.Addr(), func() []byte {
+	answer := func() []byte {
 		m.life.Lock()
 		defer m.life.Unlock()
-		next = max(next, len(m.all()), m.config.Rank+1)
-		r := running{Key: d.key, Size: m.config.Size, Most: m.config.Most, Network: m.config.Network, Place: next,
-			Blob: d.blob}
-		next++
+		r := running{Key: d.key, Size: m.config.Size, Most: m.config.Most, Network: m.config.Network,
+			Why: m.listener.why, Crowded: m.config.Crowded, Blob: d.blob}
 		for _, place := range m.now.Load().members {
 			r.Members = append(r.Members, introduction{Place: place, Address: m.addressOf(place)})
 		}
@@ -266,8 +277,17 @@ func (m *mesh) answer() {
 			panic(err)
 		}
 		return text
-	})
-	_ = err // m.ctx has ended, or nobody can come: newcomers say so
+	}
+	number := func() uint64 {
+		m.life.Lock()
+		defer m.life.Unlock()
+		next = max(next+1, len(m.all()), m.config.Rank+1)
+		return uint64(next)
+	}
+	err := rendezvous.Desk(m.ctx, d.config, own.Addr(), answer, number)
+	if m.ctx.Err() == nil && d.tell != nil {
+		d.tell(fmt.Sprintf("replica %d cannot answer newcomers, and none can come: %v", m.me(), err))
+	}
 }
 
 // Come is Join for a job that runs, whose replicas have joined it with Config.Most. It finds them at m.Where, a socket,
@@ -285,46 +305,92 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 		return nil, err
 	}
 	desk := m.at(c, p)
-	for {
-		text, err := rendezvous.Ask(ctx, desk)
+	for wait := minWait; ; wait = min(2*wait, maxWait) {
+		var r running
+		number, err := rendezvous.Ask(ctx, desk, func(answer []byte) error {
+			if err := json.Unmarshal(answer, &r); err != nil {
+				return fmt.Errorf("it is told something else than where a job is: %w", err)
+			}
+			return r.fits(&c, &m)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 		}
-		var r running
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, fmt.Errorf("tcp: a newcomer is told something else than where a job is: %w", err)
+		if number > agree.MaxID {
+			return nil, fmt.Errorf("tcp: a newcomer: the job has no more numbers: %d", number)
 		}
-		switch {
-		case r.Size != c.Size || r.Most != c.Most:
-			return nil, fmt.Errorf("tcp: a newcomer to a job of %d replicas at first and %d at most, and the job has %d and %d: "+
-				"give it the same", c.Size, c.Most, r.Size, r.Most)
-		case m.Agree != nil:
-			if err := m.Agree([][]byte{r.Blob, m.Blob}); err != nil {
-				return nil, fmt.Errorf("tcp: a newcomer: %w", err)
-			}
-		}
-		own := c
-		own.Rank, own.Network = 0, r.Network
-		if own.Address == "" && p.secure && !p.local {
-			if own.Address, err = m.address(netip.Addr{}); err != nil {
-				return nil, fmt.Errorf("tcp: a newcomer: %w", err)
-			}
-		}
-		l, err := Listen(own)
+		l, err := m.listenAsNewcomer(c, p, &r)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 		}
-		if strings.HasPrefix(m.Where, "unix:") { // as in Join
-			l.address.Host = r.Members[0].Address.Host
-		}
-		l.config.Secret = slices.Concat(c.Secret, r.Key)
-		l.ownUser = l.config.ownUser() || l.config.Network.memory()
-		l.desk = &deskOf{config: desk, key: r.Key, blob: r.Blob}
-		joined, err := l.come(ctx, r.Place, r.Members)
+		l.desk = &deskOf{config: desk, tell: m.Tell, key: r.Key, blob: r.Blob}
+		joined, err := l.come(ctx, int(number), r.Members)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, agree.ErrAgain) && !errors.Is(err, errNobody) {
 			return joined, err
 		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
 	}
+}
+
+// How long a newcomer waits before it comes again.
+const (
+	minWait = 10 * time.Millisecond
+	maxWait = time.Second
+)
+
+// fits says why a newcomer cannot come to a job.
+func (r *running) fits(c *Config, m *Meeting) error {
+	own := c.Network
+	switch {
+	case len(r.Members) == 0 || slices.ContainsFunc(r.Members, func(i introduction) bool {
+		return i.Place < 0 || i.Place > agree.MaxID
+	}):
+		return errors.New("it is told of a job without replicas")
+	case r.Size != c.Size || r.Most != c.Most:
+		return fmt.Errorf("to a job of %d replicas at first and %d at most, and the job has %d and %d: give it the same",
+			c.Size, c.Most, r.Size, r.Most)
+	case own != "" && own != Auto && own != r.Network:
+		return fmt.Errorf("by network %q, and the job goes by %q: give it the same, or %q", own, r.Network, Auto)
+	case r.Network.memory() && c.TLS != nil:
+		return fmt.Errorf("with TLS, which memory has not, and the job goes by %q", r.Network)
+	case m.Agree != nil:
+		return m.Agree([][]byte{r.Blob, m.Blob})
+	}
+	return nil
+}
+
+// listenAsNewcomer listens as one more replica of a job.
+func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running) (*Listener, error) {
+	c.Rank, c.Network = 0, r.Network
+	if c.Address == "" && p.secure && !p.local {
+		var err error
+		if c.Address, err = m.address(netip.Addr{}); err != nil {
+			return nil, err
+		}
+	}
+	l, err := Listen(c)
+	if err != nil {
+		return nil, err
+	}
+	first := r.Members[0].Address.Host
+	if strings.HasPrefix(m.Where, "unix:") { // as in Join
+		l.address.Host = first
+	}
+	switch here := l.address.Host == first; {
+	case !here && r.Network.memory():
+		l.Close()
+		return nil, fmt.Errorf("on host %s, and the replicas share memory on host %s: start it there, or the job over %q",
+			l.address.Host, first, Unix)
+	case here:
+		l.config.Crowded = c.Crowded || r.Crowded
+	}
+	l.why = r.Why
+	l.config.Secret = slices.Concat(c.Secret, r.Key)
+	l.ownUser = l.config.ownUser() || l.config.Network.memory()
+	return l, nil
 }
 
 // awaitMembers returns when this newcomer is a member or has given up. One that has not been with all members for twice
@@ -355,6 +421,9 @@ func (m *mesh) awaitMembers(ctx context.Context) {
 	}
 }
 
+// errOver says that a job has ended before it has taken a newcomer in.
+var errOver = errors.New("tcp: a newcomer: the job has ended before it has taken this one in: all replicas have left it")
+
 // errNobody says that no member of a job could be reached.
 var errNobody = errors.New("no replica of the job can be reached")
 
@@ -370,8 +439,6 @@ func (l *Listener) come(ctx context.Context, place int, members []introduction) 
 		return nil, err
 	}
 	m.controls.Store(new([]*control))
-	m.local, m.network = links(c.Network, []Address{l.address})
-	m.local.Why = l.why
 	m.arrival = &arrival{newcomer: agree.NewNewcomer(place), over: make(chan struct{})}
 	alone, err := m.begin(0, []int{place})
 	if err != nil {

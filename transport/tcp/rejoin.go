@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gogcl.dev/transport"
@@ -73,7 +74,12 @@ func (m council) minority(members, gone []int) error {
 func (m council) Decided(d agree.Decision) error {
 	old := m.now.Load()
 	m.unsure = time.Time{}
-	m.waiting.Store(false) // who still waits says so again
+	for _, c := range m.all() { // who still waits says so again
+		if c != nil {
+			c.waits = false
+		}
+	}
+	m.waiting.Store(false)
 	g, err := m.begin(d.Generation, d.Members)
 	if err != nil {
 		return err
@@ -150,12 +156,17 @@ func (m *mesh) hears(place int, message []byte) error {
 func (m *mesh) lose(place int, why error) {
 	m.life.Lock()
 	defer m.life.Unlock()
-	if c := m.at(place); c.left.When.IsZero() {
+	c := m.at(place)
+	if c.left.When.IsZero() {
 		c.left = transport.Gone{When: time.Now(), Why: why}
 	}
+	c.waits = false
+	m.waiting.Store(slices.ContainsFunc(m.all(), func(c *control) bool { return c != nil && c.waits }))
+	m.letGo()
 	switch {
 	case m.arrival.waits():
 		m.arrival.ends(m.arrival.newcomer.Lose(place))
+		m.arrival.ends(m.nobody(why))
 	case m.council != nil:
 		m.council.Lose(place)
 	}

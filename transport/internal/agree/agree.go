@@ -324,7 +324,7 @@ func parse(message []byte) (kind byte, generation int, a, b []int, notes []uint6
 	set := func() (ids []int) {
 		for n := count(); ok && n > 0; n-- {
 			id := next()
-			ok = ok && id <= maxID && (len(ids) == 0 || int(id) > ids[len(ids)-1])
+			ok = ok && id <= MaxID && (len(ids) == 0 || int(id) > ids[len(ids)-1])
 			ids = append(ids, int(id))
 		}
 		return ids
@@ -342,5 +342,5 @@ func parse(message []byte) (kind byte, generation int, a, b []int, notes []uint6
 // What bounds the numbers in a message.
 const (
 	maxGeneration = 1 << 30
-	maxID         = 1 << 20
+	MaxID         = 1 << 20 // the greatest number of a process
 )

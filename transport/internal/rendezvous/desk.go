@@ -18,9 +18,10 @@ import (
 
 // Desk answers newcomers, at the place where the replicas of a job have met, until ctx ends. If that is on another host
 // it is at the same port of own, an address of this host; the zero Addr: nowhere. While another process listens there,
-// as a replica that has been left behind, it tries again. answer is what a newcomer is told, at most [MaxAnswer] bytes.
-// Of c it takes Job, Secret, Where, Channel and AnyUser. A directory is no place for a desk.
-func Desk(ctx context.Context, c Config, own netip.Addr, answer func() []byte) error {
+// as a replica that has been left behind, it tries again. answer is what a newcomer is told, at most [MaxAnswer] bytes,
+// and number the one that it gets if it likes the answer. Of c it takes Job, Secret, Where, Channel and AnyUser. A
+// directory is no place for a desk.
+func Desk(ctx context.Context, c Config, own netip.Addr, answer func() []byte, number func() uint64) error {
 	at, err := deskPlace(c)
 	if err != nil {
 		return err
@@ -50,7 +51,13 @@ func Desk(ctx context.Context, c Config, own netip.Addr, answer func() []byte) e
 			text := answer()
 			_ = conn.SetDeadline(time.Now().Add(handshake.Limit))
 			text = append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
-			if _, err := conn.Write(text); err == nil {
+			if _, err := conn.Write(text); err != nil {
+				return
+			}
+			if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+				return
+			}
+			if _, err := conn.Write(binary.BigEndian.AppendUint64(nil, number())); err == nil {
 				_, _ = conn.Read(make([]byte, 1)) // until the other side has read it
 			}
 		},
@@ -74,59 +81,74 @@ func openDesk(ctx context.Context, rank int, at place, own netip.Addr) (net.List
 	}
 }
 
-// Ask returns what the desk of a job that runs answers. It dials until there is one, or ctx ends. A name that has
-// addresses of several hosts finds it on each of them.
-func Ask(ctx context.Context, c Config) ([]byte, error) {
+// Ask gives what the desk of a job that runs answers to take, and returns the number that this process gets. An error of
+// take is the last. Else it dials until there is a desk, or ctx ends. A name that has addresses of several hosts finds it
+// on each of them.
+func Ask(ctx context.Context, c Config, take func(answer []byte) error) (number uint64, err error) {
 	at, err := deskPlace(c)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	var last error
 	for wait := newBackoff(); ; {
-		answer, err := askOnce(ctx, c, at)
-		if err == nil {
-			return answer, nil
+		var taken error
+		number, err := askOnce(ctx, c, at, func(answer []byte) error {
+			taken = take(answer)
+			return taken
+		})
+		if err == nil || taken != nil {
+			return number, err
 		}
 		if ctx.Err() == nil {
 			last = err
 		}
 		if !wait.pause(ctx) {
-			return nil, fmt.Errorf("no job that takes newcomers has answered at %s: %w (%w)", at.text,
+			return 0, fmt.Errorf("no job that takes newcomers has answered at %s: %w (%w)", at.text,
 				context.Cause(ctx), last)
 		}
 	}
 }
 
-func askOnce(ctx context.Context, c Config, at place) ([]byte, error) {
+func askOnce(ctx context.Context, c Config, at place, take func([]byte) error) (number uint64, err error) {
 	dialing, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	conn, err := dialOnce(dialing, at)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	over, err := c.Channel.Dial(conn, c.Secret, handshake.Hello{Job: c.Job, Role: handshake.Newcomer})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if c.guard(at.kind) == byUser {
 		if err := user.Check(conn); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 	_ = over.SetDeadline(time.Now().Add(handshake.Limit))
 	var head [4]byte
 	if _, err := io.ReadFull(over, head[:]); err != nil {
-		return nil, err
+		return 0, err
 	}
 	length := binary.BigEndian.Uint32(head[:])
 	if length > MaxAnswer {
-		return nil, fmt.Errorf("an answer of %d bytes, want at most %d", length, MaxAnswer)
+		return 0, fmt.Errorf("an answer of %d bytes, want at most %d", length, MaxAnswer)
 	}
 	answer := make([]byte, length)
-	_, err = io.ReadFull(over, answer)
-	return answer, err
+	if _, err := io.ReadFull(over, answer); err != nil {
+		return 0, err
+	}
+	if err := take(answer); err != nil {
+		return 0, err
+	}
+	if _, err := over.Write([]byte{1}); err != nil {
+		return 0, err
+	}
+	var n [8]byte
+	_, err = io.ReadFull(over, n[:])
+	return binary.BigEndian.Uint64(n[:]), err
 }
 
 // MaxAnswer bounds what a desk answers, in bytes.
