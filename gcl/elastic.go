@@ -15,6 +15,9 @@ type Elastic struct {
 	// Max is how many replicas there may be when newcomers come to a job of processes, by JoinConfig.Newcomer: as many
 	// as the job begins with, or more. 0: none come. In one process none do. All replicas have the same.
 	Max int
+
+	// Replace stands for a Max of as many as the job begins with, for programs that do not know how many these are.
+	Replace bool
 }
 
 // ErrMembersChanged is what Comm.Commit returns when a newcomer waits: the step is done, and Rejoin takes the newcomer

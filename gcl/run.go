@@ -106,6 +106,9 @@ func newConfig(n int, opts []CommOption) (*config, error) {
 	if n < 1 {
 		return nil, errorf("%d replicas, want 1 or more", n)
 	}
+	if e := c.elastic; e != nil && e.Replace {
+		c.elastic = &Elastic{Min: e.Min, Max: n}
+	}
 	switch e := c.elastic; {
 	case e != nil && e.Min > n:
 		return nil, errorf("WithElastic: Min is %d, want %d at most, which is the number of replicas", e.Min, n)
@@ -135,6 +138,9 @@ func (c *config) take(opts []CommOption) error {
 	}
 	if c.elastic != nil && c.elastic.Min < 1 {
 		return errorf("WithElastic: Min is %d, want 1 or more", c.elastic.Min)
+	}
+	if c.elastic != nil && c.elastic.Replace && c.elastic.Max != 0 {
+		return errorf("WithElastic: Max is %d and Replace is set, want one of them", c.elastic.Max)
 	}
 	if c.elastic != nil && c.elastic.Max != 0 && c.elastic.Max < c.elastic.Min {
 		return errorf("WithElastic: Max is %d and Min %d, want Max not below Min, or 0: no newcomers", c.elastic.Max,

@@ -119,6 +119,7 @@ replica is to blame, and the exit code is that of the replica: 128 + n after sig
 
 With -survive a line says which replica has failed, the others go on as long as -min of them have not, and the exit code
 is 0 if so many end well. With -max-restarts too, a process is started in the place of one that has failed, with its rank
-and GCL_NEWCOMER=1, and the others take it in: see gcl.Elastic. It finds standard input empty.
+and GCL_NEWCOMER=1, and the others take it in: see gcl.Elastic. It finds standard input empty. None is started when one
+has ended with 0, or after a signal.
 
 `
