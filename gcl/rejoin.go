@@ -22,11 +22,12 @@ type Change struct {
 	Left       []Departure // by number in the Comm before, ascending
 	Committed  uint64      // the steps that are done: see Comm.Commit
 
-	// Came are the replicas that have come, now or before, and have voted for no step since, ascending: they are the last,
-	// and have no state until somebody gives it to them.
+	// Came are the replicas that have come, now or before, and have voted for no step since, ascending: they are the
+	// last, and have no state until somebody gives it to them.
 	Came []int
 
-	// Givers are the replicas, ascending, that know by their own Commit that those steps are done. There is one at least.
+	// Givers are the replicas, ascending, that know by their own Commit that those steps are done. There is one at
+	// least.
 	Givers []int
 }
 

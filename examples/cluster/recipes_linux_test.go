@@ -344,7 +344,8 @@ func allSay(arguments ...string) string {
 }
 
 // srun starts the tasks of a step of two nodes with two tasks each, in the recorded environments, or of a step of one
-// task, on the first node if no other is given, in that of the node's first. It knows the flags of the recipes. A file "code" in the working directory has the exit code that it ends with in place of starting anything.
+// task, on the first node if no other is given, in that of the node's first. It knows the flags of the recipes. A file
+// "code" in the working directory has the exit code that it ends with in place of starting anything.
 func srun() error {
 	known := []string{"--mpi=none", "--distribution=block", "--cpus-per-task=3", "--cpu-bind=cores",
 		"--kill-on-bad-exit=0"}
