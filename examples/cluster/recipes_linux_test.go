@@ -26,8 +26,8 @@ import (
 // TestMain is main of the programs that the tests start. Each is the test binary under the program's name, so that its
 // environment has the launcher's variables and no other.
 func TestMain(m *testing.M) {
-	programs := map[string]func() error{"replica": replica, "survivor": survivor, "srun": srun, "scontrol": scontrol, "torchrun": torchrun,
-		"ssh": ssh}
+	programs := map[string]func() error{"replica": replica, "survivor": survivor, "srun": srun, "scontrol": scontrol,
+		"torchrun": torchrun, "ssh": ssh}
 	if program := programs[filepath.Base(os.Args[0])]; program != nil {
 		var end *exec.ExitError
 		switch err := program(); {
@@ -344,7 +344,8 @@ func allSay(arguments ...string) string {
 }
 
 // srun starts the tasks of a step of two nodes with two tasks each, in the recorded environments, or of a step of one
-// task, on the first node if no other is given, in that of the node's first. It knows the flags of the recipes. A file "code" in the working directory has the exit code that it ends with in place of starting anything.
+// task, on the first node if no other is given, in that of the node's first. It knows the flags of the recipes. A file
+// "code" in the working directory has the exit code that it ends with in place of starting anything.
 func srun() error {
 	known := []string{"--mpi=none", "--distribution=block", "--cpus-per-task=3", "--cpu-bind=cores",
 		"--kill-on-bad-exit=0"}
