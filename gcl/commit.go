@@ -55,6 +55,7 @@ func (c *Comm) Commit(ctx context.Context, f func() error) (done bool, err error
 	}()
 	own := f()
 	returned = true
+	s.blank = s.blank && own != nil // it has made the new state of the old one
 	vote := c.Replicas() + 1
 	switch endpoint, ok := c.conn.Endpoint.(transport.Rejoiner); {
 	case own != nil:
@@ -72,7 +73,6 @@ func (c *Comm) Commit(ctx context.Context, f func() error) (done bool, err error
 		return false, &StepError{Replica: failed, on: c.Replica()}
 	}
 	s.made++
-	s.without = false
 	if failed == c.Replicas() {
 		return true, ErrMembersChanged
 	}
@@ -115,11 +115,11 @@ func (e *StepError) Unwrap() []error {
 
 // steps are those of Commit on one communicator.
 type steps struct {
-	state   atomic.Uint32 // who has changed it from idle uses the rest
-	made    uint64        // steps that this replica knows to be done
-	without bool          // it has come, and has not made a step: it may not have the state yet
-	voter   *Comm         // by which the replicas vote; nil: none has been made
-	vote    [1]int64
+	state atomic.Uint32 // who has changed it from idle uses the rest
+	made  uint64        // steps that this replica knows to be done
+	blank bool          // it has come, and voted for no step since: it may not have the state of those
+	voter *Comm         // by which the replicas vote; nil: none has been made
+	vote  [1]int64
 }
 
 // The states of steps.
@@ -128,15 +128,6 @@ const (
 	committing
 	rejoined
 )
-
-// note is what Rejoin tells the others: the steps that this replica knows to be done, and one. 0: it has no state, as one
-// that has just come.
-func (s *steps) note() uint64 {
-	if s.without {
-		return 0
-	}
-	return s.made + 1
-}
 
 // begin changes the state from idle.
 func (s *steps) begin(state uint32, what string) error {

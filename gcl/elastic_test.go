@@ -3,6 +3,7 @@ package gcl_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -104,5 +105,34 @@ func TestRunsAnew(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("a body returns ErrMembersChanged without WithElastic, and all is well")
+	}
+}
+
+// TestElasticMistakes: what is wrong about newcomers is said before anything is sent.
+func TestElasticMistakes(t *testing.T) {
+	body := func(context.Context, *gcl.Comm) error { return nil }
+	newcomer := gcl.JoinConfig{Rank: 0, Size: 2, Rendezvous: "unix:@gcl-mistakes", Newcomer: true}
+	elastic := func(least, most int) gcl.CommOption { return gcl.WithElastic(gcl.Elastic{Min: least, Max: most}) }
+	for want, err := range map[string]error{
+		"WithElastic: Max is 3, want 4 or more, which is": gcl.Run(t.Context(), 4, body, elastic(1, 3)),
+		"WithElastic: Max is 1 and Min 2, want Max not":   gcl.Run(t.Context(), 4, body, elastic(2, 1)),
+		"WithElastic: Max is -1 and Min 1, want Max not":  gcl.Run(t.Context(), 4, body, elastic(1, -1)),
+		"a newcomer to a job that takes none: want WithElastic with a Max, as": gcl.RunProcess(t.Context(), newcomer,
+			body, elastic(1, 0)),
+		"a newcomer to a job that takes none: want WithElastic": gcl.RunProcess(t.Context(), newcomer, body),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	t.Setenv("GCL_NEWCOMER", "1")
+	err := gcl.RunOrJoin(t.Context(), 2, body, elastic(1, 2))
+	if err == nil || !strings.Contains(err.Error(), "GCL_NEWCOMER says that this process comes to a job, and the env") {
+		t.Errorf("a newcomer that no launcher has started: %v", err)
+	}
+	t.Setenv("GCL_NEWCOMER", "yes")
+	err = gcl.RunProcess(t.Context(), gcl.JoinConfig{Size: 2, Rendezvous: "unix:@gcl-mistakes"}, body)
+	if err == nil || !strings.Contains(err.Error(), "GCL_NEWCOMER=yes: want 1") {
+		t.Errorf("GCL_NEWCOMER=yes: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,4 +120,88 @@ func (t *training) run(ctx context.Context, c *gcl.Comm) error {
 
 func (t *training) take() {
 	t.state, t.step, t.next = t.next[0], t.step+1, nil
+}
+
+// TestNewcomerWithoutState: replicas that have the state close their Comm before a newcomer has got it. While one of
+// them is left the newcomer still counts as one that has come. Alone it does not go on, as if it had the state.
+func TestNewcomerWithoutState(t *testing.T) {
+	for _, stay := range []bool{true, false} {
+		t.Run(fmt.Sprint("one stays ", stay), func(t *testing.T) {
+			leaktest.Check(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			cfg := gcl.JoinConfig{Size: 2, Job: "state", Rendezvous: fmt.Sprintf("unix:@%d-state-%v", os.Getpid(), stay),
+				Timeout: time.Minute}
+			elastic := gcl.WithElastic(gcl.Elastic{Min: 1, Max: 3})
+			var all sync.WaitGroup
+			came := make(chan struct{})
+			// after rejoins when the newcomer has come and others have left, and looks at the change.
+			after := func(who string, c *gcl.Comm) {
+				next, change, err := gcl.Rejoin(ctx, c)
+				if !stay {
+					if err == nil || !strings.Contains(err.Error(), "have not got the state of the 1 steps that are done") {
+						t.Errorf("%s: %v", who, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Errorf("%s: %v", who, err)
+					return
+				}
+				defer next.Close()
+				if !slices.Equal(change.Came, []int{1}) || !slices.Equal(change.Givers, []int{0}) || change.Committed != 1 {
+					t.Errorf("%s: %+v, want replica 1 as one that has come", who, change)
+				}
+				done, err := next.Commit(ctx, func() error { return nil }) // which it can only vote for with the state
+				if !done || err != nil {
+					t.Errorf("%s: done=%v, error %v", who, done, err)
+				}
+				last, change, err := gcl.Rejoin(ctx, next)
+				if err != nil || len(change.Came) != 0 || len(change.Givers) != 2 {
+					t.Errorf("%s: %+v, %v, want none that has come", who, change, err)
+					return
+				}
+				last.Close()
+			}
+			for r := range 2 {
+				all.Go(func() {
+					own := cfg
+					own.Rank = r
+					c, err := gcl.Join(ctx, own, elastic)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					done, err := c.Commit(ctx, func() error { return nil })
+					if !done || err != nil && !errors.Is(err, gcl.ErrMembersChanged) {
+						t.Errorf("done=%v, error %v", done, err)
+					}
+					for c.Size() == 2 { // until it has come
+						if c, _, err = gcl.Rejoin(ctx, c); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+					<-came
+					if stay && r == 1 {
+						after("replica 1", c)
+					}
+					c.Close()
+				})
+			}
+			all.Go(func() {
+				own := cfg
+				own.Newcomer = true
+				c, err := gcl.Join(ctx, own, elastic)
+				close(came)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				after("newcomer", c)
+				c.Close()
+			})
+			all.Wait()
+		})
+	}
 }

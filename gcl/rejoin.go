@@ -22,12 +22,12 @@ type Change struct {
 	Left       []Departure // by number in the Comm before, ascending
 	Committed  uint64      // the steps that are done: see Comm.Commit
 
-	// Came are the replicas that have come, now or since the last step, ascending: they are the last, and have no state
-	// until somebody gives it to them. Their first Commit that is done says that they have it.
+	// Came are the replicas that have come, now or before, and have voted for no step since, ascending: they are the
+	// last, and have no state until somebody gives it to them.
 	Came []int
 
-	// Givers are the replicas, ascending, that know by their own Commit that those steps are done. None: all that had
-	// state are gone.
+	// Givers are the replicas, ascending, that know by their own Commit that those steps are done. There is one at
+	// least.
 	Givers []int
 }
 
@@ -68,8 +68,8 @@ type Departure struct {
 //
 // These errors leave c as it was: one about the arguments, one of a Commit in progress, and an errors.ErrUnsupported of
 // a transport that cannot do it, as MPI. After any other c is closed, and this replica is gone for the others:
-// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, an ErrClosed, and the
-// cause of ctx.
+// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, or only some that have
+// come and have not got the state of the steps, an ErrClosed, and the cause of ctx.
 func Rejoin(ctx context.Context, c *Comm, opts ...CommOption) (*Comm, Change, error) {
 	if err := c.checkWhole(ctx, "Rejoin"); err != nil {
 		return nil, Change{}, err
@@ -137,7 +137,10 @@ func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *con
 		return nil, Change{}, err
 	}
 	change := changeOf(agreed, endpoint.Err())
-	next, err := c.successor(agreed.Endpoint, cfg, &change)
+	var next *Comm
+	if err = change.lost(); err == nil {
+		next, err = c.successor(agreed.Endpoint, cfg, &change)
+	}
 	if err != nil {
 		agreed.Endpoint.Abort(err)
 		return nil, Change{}, errors.Join(err, agreed.Endpoint.Close())
@@ -145,18 +148,42 @@ func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *con
 	return next, change, nil
 }
 
+// blankNote is in the note of a replica that has come, and has voted for no step since.
+const blankNote = 1 << 63
+
+// note is what the others are told of the steps.
+func (s *steps) note() uint64 {
+	if s.blank {
+		return s.made | blankNote
+	}
+	return s.made
+}
+
+// lost says that nobody is left who has the state.
+func (c *Change) lost() error {
+	if len(c.Givers) > 0 {
+		return nil
+	}
+	return errorf("only replicas are left that have come and have not got the state of the %d steps that are done: "+
+		"start the job again, from its last checkpoint", c.Committed)
+}
+
 // changeOf is a Change by what a transport says of it, and by why the endpoint before has failed.
 func changeOf(agreed *transport.Rejoined, failure error) Change {
 	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas}
-	last := max(slices.Max(agreed.Notes), 1)
-	change.Committed = last - 1
+	for _, note := range agreed.Notes {
+		change.Committed = max(change.Committed, note&^blankNote)
+	}
 	for r, note := range agreed.Notes {
-		switch note {
-		case last:
-			change.Givers = append(change.Givers, r)
-		case 0:
+		switch {
+		case slices.Contains(agreed.Came, r), note&blankNote != 0:
 			change.Came = append(change.Came, r)
+		case note == change.Committed:
+			change.Givers = append(change.Givers, r)
 		}
+	}
+	if change.Committed == 0 && len(change.Givers) == 0 {
+		change.Givers = change.Came // all begin with the state of no steps
 	}
 	abort := (*transport.AbortError)(nil)
 	errors.As(failure, &abort)
@@ -192,7 +219,7 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 		return nil, err
 	}
 	next = next.Named(c.Name())
-	next.conn.begins(change)
+	next.begins(change)
 	if next.conn.body = c.conn.body; next.conn.body != nil {
 		if next.Replica() != c.Replica() {
 			next.conn.body = pprof.WithLabels(c.conn.body, pprof.Labels(labelReplica, strconv.Itoa(next.Replica())))
@@ -213,10 +240,10 @@ func (c *config) nextRun(change *Change) {
 	}
 }
 
-// begins notes the Change that a first connection begins with.
-func (c *connection) begins(change *Change) {
-	c.change, c.steps.made = change, change.Committed
-	c.steps.without = slices.Contains(change.Came, c.Endpoint.Rank())
+// begins notes the Change that a Comm of all replicas begins with.
+func (c *Comm) begins(change *Change) {
+	c.conn.change = change
+	c.conn.steps.made, c.conn.steps.blank = change.Committed, slices.Contains(change.Came, c.Replica())
 }
 
 // newcomer makes the Comm of a replica that has come to a job that runs.
@@ -232,12 +259,15 @@ func (c *config) newcomer(joined *transport.Rejoined) (*Comm, error) {
 		return nil, err
 	}
 	change := changeOf(joined, nil)
+	if err := change.lost(); err != nil {
+		return nil, err
+	}
 	next.nextRun(&change)
 	comm, err := newComm(joined.Endpoint, next)
 	if err != nil {
 		return nil, err
 	}
-	comm.conn.begins(&change)
+	comm.begins(&change)
 	return comm, nil
 }
 

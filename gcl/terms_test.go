@@ -48,6 +48,7 @@ func TestCompareTerms(t *testing.T) {
 func TestNewTerms(t *testing.T) {
 	c := &config{
 		options:  Options{Method: methods.Direct, CacheBytes: 1 << 20, PrivateAlloc: true},
+		elastic:  &Elastic{Min: 1, Max: 9},
 		override: overrides{text: map[string]string{"reproducible": "true"}},
 	}
 	got, err := newTerms(c)
@@ -56,7 +57,7 @@ func TestNewTerms(t *testing.T) {
 	}
 	for key, want := range map[string]term{
 		"method": {"direct", false}, "reproducible": {"true", true}, "cacheBytes": {},
-		"sharedAlloc": {},
+		"sharedAlloc": {}, "Max of WithElastic": {"9", false},
 	} {
 		if got.Options[key] != want {
 			t.Errorf("%s is %+v, want %+v", key, got.Options[key], want)

@@ -58,7 +58,8 @@
 // With -max-restarts too, a process is started in the place of one that has failed, so many times in all, also in place
 // of one that was started so. It has the rank, the environment and the core of the one before, and GCL_NEWCOMER=1, by
 // which gcl.Join takes it for a newcomer; its standard input is empty. None is started when no other replica runs, when
-// one has ended with 0, since the job is about to end then, and after a signal but USR1 and USR2. A line at the end says
+// one has ended with 0, since the job is about to end then, and after a signal but USR1 and USR2. A line at the end
+// says
 //
 //	gclrun: 4 of 5 processes ended well; restarts: 1 of 3
 //

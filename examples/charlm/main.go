@@ -33,7 +33,8 @@
 //
 // With -survive the others go on when replicas die, from the last copy of all shards in the memory of others: see
 // rts.Copies. A process that comes in the place of one, as by gclrun -max-restarts, gets its share of the others. With
-// -await it is taken in before a certain step, for which the others wait. Where a batch can then not be shared equally, each replica has as many windows as there are for all.
+// -await it is taken in before a certain step, for which the others wait. Where a batch can then not be shared equally,
+// each replica has as many windows as there are for all.
 //
 // The replicas are goroutines. Under a launcher each is a process, and replica 0 prints, evaluates and makes up the
 // text:

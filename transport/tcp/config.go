@@ -121,6 +121,13 @@ type Config struct {
 	word    time.Duration  // for tests: in place of wordTime
 	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
 	meets   func(*mesh)    // for tests: a replica is about to meet the others
+	tests   *testHooks     // for tests in memory; nil: none
+}
+
+// testHooks is what a process in memory takes from its network in place of the operating system.
+type testHooks struct {
+	kernel func(there Address) kernel // says whether another replica of the host has ended
+	runs   func()                     // returns when this process is not stopped
 }
 
 // ownUser is whether replicas are of one user: where nothing else tells them from others, and where they share memory.

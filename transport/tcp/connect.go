@@ -591,6 +591,9 @@ func (m *mesh) beat() {
 		for {
 			select {
 			case <-t.C:
+				if hooks := m.config.tests; hooks != nil {
+					hooks.runs()
+				}
 				m.stopped.Store(m.wasStopped())
 				m.beaten.Store(int64(time.Since(m.began)))
 				beat = appendHeartbeat(beat[:0], m.taken.Load())

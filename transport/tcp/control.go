@@ -99,6 +99,9 @@ func (c *control) isAt(a Address) {
 	c.address = a
 	if here := c.mesh.address; a.Host == here.Host {
 		c.process = newProcess(here.Process, a.Process)
+		if hooks := c.mesh.config.tests; hooks != nil {
+			c.process = hooks.kernel(a)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/agree"
 	"gogcl.dev/transport/internal/handshake"
@@ -284,7 +285,8 @@ func (m *mesh) answer() {
 		next = max(next+1, len(m.all()), m.config.Rank+1)
 		return uint64(next)
 	}
-	err := rendezvous.Desk(m.ctx, d.config, own.Addr(), answer, number)
+	stack, _ := m.config.stack()
+	err := rendezvous.Desk(netstack.With(m.ctx, stack), d.config, own.Addr(), answer, number)
 	if m.ctx.Err() == nil && d.tell != nil {
 		d.tell(fmt.Sprintf("replica %d cannot answer newcomers, and none can come: %v", m.me(), err))
 	}

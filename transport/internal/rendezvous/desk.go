@@ -81,15 +81,15 @@ func openDesk(ctx context.Context, rank int, at place, own netip.Addr) (net.List
 	}
 }
 
-// Ask gives what the desk of a job that runs answers to take, and returns the number that this process gets. An error of
-// take is the last. Else it dials until there is a desk, or ctx ends. A name that has addresses of several hosts finds it
-// on each of them.
+// Ask gives what the desk of a job that runs answers to take, and returns the number that this process gets. An error
+// of take is the last. Else it dials until there is a desk, or ctx ends. A name that has addresses of several hosts
+// finds it on each of them.
 func Ask(ctx context.Context, c Config, take func(answer []byte) error) (number uint64, err error) {
 	at, err := deskPlace(c)
 	if err != nil {
 		return 0, err
 	}
-	var last error
+	last := errors.New("no attempt was made")
 	for wait := newBackoff(); ; {
 		var taken error
 		number, err := askOnce(ctx, c, at, func(answer []byte) error {
