@@ -26,8 +26,8 @@ import (
 // TestMain is main of the programs that the tests start. Each is the test binary under the program's name, so that its
 // environment has the launcher's variables and no other.
 func TestMain(m *testing.M) {
-	programs := map[string]func() error{"replica": replica, "survivor": survivor, "srun": srun, "scontrol": scontrol, "torchrun": torchrun,
-		"ssh": ssh}
+	programs := map[string]func() error{"replica": replica, "survivor": survivor, "srun": srun, "scontrol": scontrol,
+		"torchrun": torchrun, "ssh": ssh}
 	if program := programs[filepath.Base(os.Args[0])]; program != nil {
 		var end *exec.ExitError
 		switch err := program(); {

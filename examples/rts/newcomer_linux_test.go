@@ -72,11 +72,16 @@ func TestAwaitInterrupted(t *testing.T) {
 	}
 }
 
-// TestAwaitTooMany: there are never more replicas than in the beginning.
-func TestAwaitTooMany(t *testing.T) {
-	all := jobtest.StartAt(t, 2, socket(t), "-survive", "-await", "3:1").Wait()
-	if want := "rts: -await 3:1: there are 2 replicas, and never more (-h lists the flags)\n"; all[0].Code !=
-		command.Usage || all[0].Stderr != want {
-		t.Errorf("replica 0: %+v", all[0])
+// TestAwaitMistakes: there are never more replicas than in the beginning, and none comes where none finds the job.
+func TestAwaitMistakes(t *testing.T) {
+	for _, c := range []struct{ at, await, want string }{
+		{socket(t), "3:1", "-await 3:1: there are 2 replicas, and never more"},
+		{"dir:" + t.TempDir(), "2:1", "-await: the job meets in a directory, where no newcomer finds it: want " +
+			"GCL_RENDEZVOUS to be a socket"},
+	} {
+		got := jobtest.StartAt(t, 2, c.at, "-survive", "-await", c.await).Wait()[0]
+		if want := "rts: " + c.want + " (-h lists the flags)\n"; got.Code != command.Usage || got.Stderr != want {
+			t.Errorf("-await %s: %+v, want %s", c.await, got, want)
+		}
 	}
 }

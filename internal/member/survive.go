@@ -41,12 +41,17 @@ func (f *SurvivalFlags) Add(flags *flag.FlagSet) {
 }
 
 // Options are those of a job that the training joins: with -survive newcomers come in the place of those that have
-// died.
+// died, but where the job meets in a directory, in which none find it.
 func (f *SurvivalFlags) Options() []gcl.CommOption {
 	if !f.Survive {
 		return nil
 	}
-	return []gcl.CommOption{gcl.WithElastic(gcl.Elastic{Min: 1, Replace: true})}
+	return []gcl.CommOption{gcl.WithElastic(gcl.Elastic{Min: 1, Replace: f.findable()})}
+}
+
+// findable reports whether newcomers find the job.
+func (f *SurvivalFlags) findable() bool {
+	return !strings.HasPrefix(os.Getenv("GCL_RENDEZVOUS"), "dir:")
 }
 
 // Check reports the first value that makes no sense.
@@ -142,6 +147,9 @@ func (m *Member) Survive(ctx context.Context, f SurvivalFlags, replicas int, std
 	switch {
 	case f.await != awaited{} && !m.InJob():
 		return Mistake{errors.New("-await: the replicas are goroutines, and newcomers are processes: start them by gclrun")}
+	case f.await != awaited{} && !f.findable():
+		return Mistake{errors.New("-await: the job meets in a directory, where no newcomer finds it: want GCL_RENDEZVOUS " +
+			"to be a socket")}
 	case f.await.replicas > replicas && !m.came():
 		return Mistake{fmt.Errorf("-await %d:%d: there are %d replicas, and never more", f.await.replicas, f.await.step,
 			replicas)}
