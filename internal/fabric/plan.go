@@ -65,6 +65,10 @@ func (s *Scene) comes(c *rand.Rand) {
 		return
 	}
 	s.Most = n + c.IntN(3)
+	calm, together := c.IntN(8) == 0, c.IntN(2) == 0
+	if calm { // there is no trouble, and they come soon: see Survivors.Judge
+		s.Trouble, s.Most, s.plan = None, n+2, plan{Seeded: s.Seeded, Steps: s.Steps, Pause: s.Pause, Most: n + 2}
+	}
 	for i := range 1 + c.IntN(2) {
 		host, at := "node", netip.AddrFrom4([4]byte{127, 0, 0, 1})
 		if s.Hosts > 1 {
@@ -81,13 +85,24 @@ func (s *Scene) comes(c *rand.Rand) {
 		default:
 			p.At = s.At + time.Duration(c.Int64N(int64(6*time.Second)))
 		}
-		if c.IntN(4) == 0 {
+		switch {
+		case calm && i > 0 && together:
+			p.At = s.Newcomers[0].At
+		case calm:
+		case c.IntN(4) == 0:
 			p.KillAfter(c.IntN(20 * n))
 		}
 		s.Newcomers = append(s.Newcomers, p)
 		s.last = max(s.last, p.At)
 	}
-	if c.IntN(2) == 0 {
+	if s.Trouble == Freeze && c.IntN(3) > 0 { // the others end too, and leave the job to those that come
+		for r, p := range s.Processes {
+			if r != s.Victim {
+				s.blow(s.At+time.Duration(c.Int64N(int64(5*time.Second))), func() { p.Kill(false, 0) })
+			}
+		}
+	}
+	if calm || c.IntN(2) == 0 {
 		s.Tail = int((s.last - s.At + tailTime) / TailPause)
 	}
 	s.Steps += s.Tail
