@@ -65,9 +65,21 @@ func (s *Scene) comes(c *rand.Rand) {
 		return
 	}
 	s.Most = n + c.IntN(3)
-	calm, together := c.IntN(8) == 0, c.IntN(2) == 0
+	calm, together, relay := c.IntN(8) == 0, c.IntN(2) == 0, s.Trouble == Freeze && c.IntN(3) > 0
 	if calm { // there is no trouble, and they come soon: see Survivors.Judge
 		s.Trouble, s.Most, s.plan = None, n+2, plan{Seeded: s.Seeded, Steps: s.Steps, Pause: s.Pause, Most: n + 2}
+	}
+	if relay = relay && !calm; relay { // the others end one by one, and leave the job to those that come
+		s.blows, s.last, s.Most = nil, 0, n+2
+		s.blow(s.At, s.Processes[s.Victim].Stop)
+		at := s.At + 3*time.Second
+		for _, r := range c.Perm(n) {
+			if r != s.Victim {
+				at += time.Duration(c.Int64N(int64(2 * time.Second)))
+				s.blow(at, func() { s.Processes[r].Kill(false, 0) })
+			}
+		}
+		s.blow(s.At+time.Duration(c.Int64N(int64(at-s.At+2*time.Second))), s.Processes[s.Victim].Resume)
 	}
 	for i := range 1 + c.IntN(2) {
 		host, at := "node", netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -88,21 +100,14 @@ func (s *Scene) comes(c *rand.Rand) {
 		switch {
 		case calm && i > 0 && together:
 			p.At = s.Newcomers[0].At
-		case calm:
+		case calm || relay:
 		case c.IntN(4) == 0:
 			p.KillAfter(c.IntN(20 * n))
 		}
 		s.Newcomers = append(s.Newcomers, p)
 		s.last = max(s.last, p.At)
 	}
-	if s.Trouble == Freeze && c.IntN(3) > 0 { // the others end too, and leave the job to those that come
-		for r, p := range s.Processes {
-			if r != s.Victim {
-				s.blow(s.At+time.Duration(c.Int64N(int64(5*time.Second))), func() { p.Kill(false, 0) })
-			}
-		}
-	}
-	if calm || c.IntN(2) == 0 {
+	if calm || relay || c.IntN(2) == 0 {
 		s.Tail = int((s.last - s.At + tailTime) / TailPause)
 	}
 	s.Steps += s.Tail
