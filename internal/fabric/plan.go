@@ -61,7 +61,7 @@ func (s *Scene) Severs() bool {
 // comes plans who comes to the job, by chances of its own: the trouble stays that of the seed.
 func (s *Scene) comes(c *rand.Rand) {
 	n := len(s.Processes)
-	if c.IntN(3) > 0 || s.Trouble == Host && s.Hosts == 1 {
+	if c.IntN(4) > 0 || s.Trouble == Host && s.Hosts == 1 {
 		return
 	}
 	s.Most = n + c.IntN(3)
@@ -107,7 +107,7 @@ func (s *Scene) comes(c *rand.Rand) {
 		s.Newcomers = append(s.Newcomers, p)
 		s.last = max(s.last, p.At)
 	}
-	if calm || relay || c.IntN(2) == 0 {
+	if calm || relay || c.IntN(4) == 0 {
 		s.Tail = int((s.last - s.At + tailTime) / TailPause)
 	}
 	s.Steps += s.Tail
@@ -129,6 +129,12 @@ func (s *Scene) Process(r int) *Process {
 
 // Parties is how many processes there are, with those that come.
 func (s *Scene) Parties() int { return len(s.Processes) + len(s.Newcomers) }
+
+// Over reports whether a job that has so many members makes no more steps. It waits for no newcomer for which there is
+// no room.
+func (s *Scene) Over(done uint64, members int) bool {
+	return int(done) >= s.Steps || s.Tail > 0 && int(done) >= s.Steps-s.Tail && members >= s.Most
+}
 
 // Rest is the pause before a step.
 func (s *Scene) Rest(step uint64) time.Duration {

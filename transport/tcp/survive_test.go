@@ -288,7 +288,7 @@ func (p *survivor) steps(ctx context.Context, e transport.Endpoint) error {
 	if err := p.hands(ctx, e, members); err != nil {
 		return err
 	}
-	for k := 1; p.done < uint64(p.Steps); k++ {
+	for k := 1; !p.Over(p.done, len(members)); k++ {
 		p.Process(p.own).Runs()
 		if time.Sleep(p.Rest(p.done)); ctx.Err() != nil {
 			return ctx.Err()
