@@ -103,8 +103,8 @@ type gone struct{}
 
 func (gone) ended(time.Duration) bool { return true }
 
-// TestStoppedMayNotGoOn: the kernel's word that all others have ended is enough, but not for one that was stopped for so
-// long that they may have held it for gone: a newcomer of theirs may go on.
+// TestStoppedMayNotGoOn: the kernel's word that all others have ended is enough, but not for one that was stopped for
+// so long that they may have held it for gone: a newcomer of theirs may go on.
 func TestStoppedMayNotGoOn(t *testing.T) {
 	for _, test := range []struct {
 		silent time.Duration // since the last heartbeat

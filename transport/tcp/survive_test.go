@@ -57,7 +57,8 @@ func survive(t *testing.T, s *fabric.Scene) *fabric.Survivors {
 				return (*process)(nil)
 			}}}
 	}
-	desk := rendezvous.Config{Size: n, Job: "bubble", Secret: make([]byte, 32), Where: fmt.Sprint(s.Address(0), ":7000")}
+	desk := rendezvous.Config{Size: n, Job: "bubble", Secret: make([]byte, 32),
+		Where: fmt.Sprint(s.Address(0), ":7000")}
 	for r := range n {
 		var err error
 		if listeners[r], err = Listen(config(r)); err != nil {
