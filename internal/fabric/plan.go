@@ -61,10 +61,26 @@ func (s *Scene) Severs() bool {
 // comes plans who comes to the job, by chances of its own: the trouble stays that of the seed.
 func (s *Scene) comes(c *rand.Rand) {
 	n := len(s.Processes)
-	if c.IntN(3) > 0 || s.Trouble == Host && s.Hosts == 1 {
+	if c.IntN(4) > 0 || s.Trouble == Host && s.Hosts == 1 {
 		return
 	}
 	s.Most = n + c.IntN(3)
+	calm, together, relay := c.IntN(8) == 0, c.IntN(2) == 0, s.Trouble == Freeze && c.IntN(3) > 0
+	if calm { // there is no trouble, and they come soon: see Survivors.Judge
+		s.Trouble, s.Most, s.plan = None, n+2, plan{Seeded: s.Seeded, Steps: s.Steps, Pause: s.Pause, Most: n + 2}
+	}
+	if relay = relay && !calm; relay { // the others end one by one, and leave the job to those that come
+		s.blows, s.last, s.Most = nil, 0, n+2
+		s.blow(s.At, s.Processes[s.Victim].Stop)
+		at := s.At + 3*time.Second
+		for _, r := range c.Perm(n) {
+			if r != s.Victim {
+				at += time.Duration(c.Int64N(int64(2 * time.Second)))
+				s.blow(at, func() { s.Processes[r].Kill(false, 0) })
+			}
+		}
+		s.blow(s.At+time.Duration(c.Int64N(int64(at-s.At+2*time.Second))), s.Processes[s.Victim].Resume)
+	}
 	for i := range 1 + c.IntN(2) {
 		host, at := "node", netip.AddrFrom4([4]byte{127, 0, 0, 1})
 		if s.Hosts > 1 {
@@ -81,13 +97,17 @@ func (s *Scene) comes(c *rand.Rand) {
 		default:
 			p.At = s.At + time.Duration(c.Int64N(int64(6*time.Second)))
 		}
-		if c.IntN(4) == 0 {
+		switch {
+		case calm && i > 0 && together:
+			p.At = s.Newcomers[0].At
+		case calm || relay:
+		case c.IntN(4) == 0:
 			p.KillAfter(c.IntN(20 * n))
 		}
 		s.Newcomers = append(s.Newcomers, p)
 		s.last = max(s.last, p.At)
 	}
-	if c.IntN(2) == 0 {
+	if calm || relay || c.IntN(4) == 0 {
 		s.Tail = int((s.last - s.At + tailTime) / TailPause)
 	}
 	s.Steps += s.Tail
@@ -109,6 +129,12 @@ func (s *Scene) Process(r int) *Process {
 
 // Parties is how many processes there are, with those that come.
 func (s *Scene) Parties() int { return len(s.Processes) + len(s.Newcomers) }
+
+// Over reports whether a job that has so many members makes no more steps. It waits for no newcomer for which there is
+// no room.
+func (s *Scene) Over(done uint64, members int) bool {
+	return int(done) >= s.Steps || s.Tail > 0 && int(done) >= s.Steps-s.Tail && members >= s.Most
+}
 
 // Rest is the pause before a step.
 func (s *Scene) Rest(step uint64) time.Duration {

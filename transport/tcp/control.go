@@ -226,36 +226,55 @@ type messages struct {
 	from  *bufio.Reader
 	sum   uint32
 	bytes []byte
+	got   int // bytes of the next message that have come
 }
 
-// next returns the next message, until the next call. begun reports whether a byte of it has come.
-func (m *messages) next() (message []byte, begun bool, err error) {
+// next returns the next message, until the next call. After an error that is a timeout it may be called again: what has
+// come of the message counts.
+func (m *messages) next() (message []byte, err error) {
 	if m.bytes == nil {
 		m.bytes = make([]byte, headBytes+stream.MaxMessage+generationBytes)
 	}
-	head := m.bytes[:headBytes]
-	if got, err := io.ReadFull(m.from, head); err != nil {
-		return nil, got > 0, err
+	if err := m.fill(headBytes); err != nil {
+		return nil, err
 	}
+	head := m.bytes[:headBytes]
 	n := binary.BigEndian.Uint16(head)
 	switch {
 	case n != ^binary.BigEndian.Uint16(head[2:]):
-		return nil, true, errChanged
+		return nil, errChanged
 	case n > maxMessage:
-		return nil, true, fmt.Errorf("a control message of %d bytes, want at most %d", n, maxMessage)
+		return nil, fmt.Errorf("a control message of %d bytes, want at most %d", n, maxMessage)
 	case headBytes+int(n) > len(m.bytes): // who is left of thousands
 		m.bytes = append(make([]byte, 0, headBytes+int(n)), head...)[:headBytes+int(n)]
 		head = m.bytes[:headBytes]
 	}
-	message = m.bytes[headBytes:][:n]
-	if _, err := io.ReadFull(m.from, message); err != nil {
-		return nil, true, err
+	if err := m.fill(headBytes + int(n)); err != nil {
+		return nil, err
 	}
+	m.got = 0
+	message = m.bytes[headBytes:][:n]
 	m.sum = sumOf(m.sum, head[:4], message)
 	if m.sum != binary.BigEndian.Uint32(head[4:]) {
-		return nil, true, errChanged
+		return nil, errChanged
 	}
-	return message, true, nil
+	return message, nil
+}
+
+// fill reads until so many bytes of a message have come.
+func (m *messages) fill(size int) error {
+	for m.got < size {
+		n, err := m.from.Read(m.bytes[m.got:size])
+		m.got += n
+		switch {
+		case err == nil || m.got == size:
+		case err == io.EOF && m.got > 0:
+			return io.ErrUnexpectedEOF
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // gone reports whether the process of the peer has ended, and touches no memory any more: the kernel closes its sockets
@@ -320,15 +339,15 @@ func (c *control) read(conn net.Conn) {
 			conn.SetReadDeadline(time.Now().Add(silence))
 		}
 		c.mu.Unlock()
-		message, begun, err := from.next()
-		if !begun && isTimeout(err) {
+		message, err := from.next()
+		if isTimeout(err) {
 			// This process may have been stopped itself. What has come meanwhile counts.
 			c.mu.Lock()
 			if !c.leaving {
 				conn.SetReadDeadline(time.Now().Add(silence / 8))
 			}
 			c.mu.Unlock()
-			message, begun, err = from.next()
+			message, err = from.next()
 		}
 		if taken, ok := parseHeartbeat(message); ok && err == nil {
 			c.beats(taken, time.Now())
@@ -346,7 +365,7 @@ func (c *control) read(conn net.Conn) {
 				c.ended.Store(true)
 			}
 			c.lost(conn, err, silence)
-			if isTimeout(err) && !begun && m.now.Load().has(c.peer) && c.awaitsLost(conn) {
+			if isTimeout(err) && m.now.Load().has(c.peer) && c.awaitsLost(conn) {
 				silence = 0
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,11 +41,57 @@ func onTheWire(all [][]byte) (wire []byte, ends []int) {
 func readAll(wire []byte) (all [][]byte, err error) {
 	m := &messages{from: bufio.NewReader(bytes.NewReader(wire))}
 	for {
-		message, _, err := m.next()
+		message, err := m.next()
 		if err != nil {
 			return all, err
 		}
 		all = append(all, bytes.Clone(message))
+	}
+}
+
+// halting is a reader that has one byte at a time, and a timeout before each.
+type halting struct {
+	bytes []byte
+	halts bool
+}
+
+func (h *halting) Read(b []byte) (int, error) {
+	if h.halts = !h.halts; h.halts {
+		return 0, os.ErrDeadlineExceeded
+	}
+	if len(h.bytes) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:1], h.bytes)
+	h.bytes = h.bytes[n:]
+	return n, nil
+}
+
+// TestControlHalts: a message of which a part has come when the time is over is read on. A process that was stopped has
+// such a one, and would else take its sender for lost. The end in the middle of one is no ordinary end.
+func TestControlHalts(t *testing.T) {
+	sent := recorded()
+	wire, ends := onTheWire(sent)
+	for cut := range len(wire) + 1 {
+		m := &messages{from: bufio.NewReader(&halting{bytes: wire[:cut]})}
+		for i := 0; ; {
+			message, err := m.next()
+			switch {
+			case isTimeout(err):
+				continue
+			case err == nil && i < len(sent) && bytes.Equal(message, sent[i]):
+				i++
+				continue
+			}
+			want := io.ErrUnexpectedEOF
+			if cut == 0 || slices.Contains(ends, cut) {
+				want = io.EOF
+			}
+			if whole, _ := slices.BinarySearch(ends, cut+1); err != want || i != whole {
+				t.Fatalf("of %d bytes: %d messages, want %d, and then %v, want %v", cut, i, whole, err, want)
+			}
+			break
+		}
 	}
 }
 
@@ -159,7 +206,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- lane.Close() }()
 		from := &messages{from: bufio.NewReader(there)}
-		message, _, err := from.next()
+		message, err := from.next()
 		if err != nil || len(message) < 5 {
 			t.Fatalf("% x, %v, want an abort", message, err)
 		}
@@ -169,7 +216,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 			t.Errorf("the abort is %v, %v", cause, err)
 		}
 		for err == nil {
-			_, _, err = from.next()
+			_, err = from.next()
 		}
 		there.Close()
 		if err := <-closed; err != nil {

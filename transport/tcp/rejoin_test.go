@@ -2,8 +2,10 @@ package tcp
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/transport"
@@ -93,5 +95,43 @@ func TestAwaitedGenerations(t *testing.T) {
 	m.cancel()
 	if g := m.await(1, 1<<48|1); g != nil {
 		t.Errorf("%v, want none: this replica leaves", g)
+	}
+}
+
+// gone is a process that has ended.
+type gone struct{}
+
+func (gone) ended(time.Duration) bool { return true }
+
+// TestStoppedMayNotGoOn: the kernel's word that all others have ended is enough, but not for one that was stopped for
+// so long that they may have held it for gone: a newcomer of theirs may go on.
+func TestStoppedMayNotGoOn(t *testing.T) {
+	for _, test := range []struct {
+		silent time.Duration // since the last heartbeat
+		before bool          // it was stopped before that
+		may    bool
+	}{
+		{bubbleSilence / 8, false, true},
+		{bubbleSilence/4*3 + 1, false, false},
+		{bubbleSilence / 8, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := quietMesh(1, 3)
+			m.config.Silence = bubbleSilence
+			for _, c := range m.all() {
+				c.process = gone{}
+			}
+			m.began = time.Now()
+			time.Sleep(test.silent)
+			m.stopped.Store(test.before)
+			err := council{m}.May([]int{0, 1, 2}, []int{0, 2})
+			var minority *transport.MinorityError
+			if test.may && err != nil || !test.may && !errors.As(err, &minority) {
+				t.Errorf("%+v: %v", test, err)
+			}
+			if err := (council{m}).May([]int{0, 1, 2}, []int{2}); err != nil { // more than half
+				t.Errorf("%+v: %v", test, err)
+			}
+		})
 	}
 }

@@ -57,7 +57,8 @@ func survive(t *testing.T, s *fabric.Scene) *fabric.Survivors {
 				return (*process)(nil)
 			}}}
 	}
-	desk := rendezvous.Config{Size: n, Job: "bubble", Secret: make([]byte, 32), Where: fmt.Sprint(s.Address(0), ":7000")}
+	desk := rendezvous.Config{Size: n, Job: "bubble", Secret: make([]byte, 32),
+		Where: fmt.Sprint(s.Address(0), ":7000")}
 	for r := range n {
 		var err error
 		if listeners[r], err = Listen(config(r)); err != nil {
@@ -288,7 +289,7 @@ func (p *survivor) steps(ctx context.Context, e transport.Endpoint) error {
 	if err := p.hands(ctx, e, members); err != nil {
 		return err
 	}
-	for k := 1; p.done < uint64(p.Steps); k++ {
+	for k := 1; !p.Over(p.done, len(members)); k++ {
 		p.Process(p.own).Runs()
 		if time.Sleep(p.Rest(p.done)); ctx.Err() != nil {
 			return ctx.Err()
