@@ -130,8 +130,8 @@ func TestNewcomerWithoutState(t *testing.T) {
 			leaktest.Check(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			cfg := gcl.JoinConfig{Size: 2, Job: "state", Rendezvous: fmt.Sprintf("unix:@%d-state-%v", os.Getpid(), stay),
-				Timeout: time.Minute}
+			cfg := gcl.JoinConfig{Size: 2, Job: "state", Timeout: time.Minute,
+				Rendezvous: fmt.Sprintf("unix:@%d-state-%v", os.Getpid(), stay)}
 			elastic := gcl.WithElastic(gcl.Elastic{Min: 1, Max: 3})
 			var all sync.WaitGroup
 			came := make(chan struct{})
@@ -139,7 +139,8 @@ func TestNewcomerWithoutState(t *testing.T) {
 			after := func(who string, c *gcl.Comm) {
 				next, change, err := gcl.Rejoin(ctx, c)
 				if !stay {
-					if err == nil || !strings.Contains(err.Error(), "have not got the state of the 1 steps that are done") {
+					const want = "have not got the state of the 1 steps that are done"
+					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("%s: %v", who, err)
 					}
 					return
@@ -149,7 +150,8 @@ func TestNewcomerWithoutState(t *testing.T) {
 					return
 				}
 				defer next.Close()
-				if !slices.Equal(change.Came, []int{1}) || !slices.Equal(change.Givers, []int{0}) || change.Committed != 1 {
+				if !slices.Equal(change.Came, []int{1}) || !slices.Equal(change.Givers, []int{0}) ||
+					change.Committed != 1 {
 					t.Errorf("%s: %+v, want replica 1 as one that has come", who, change)
 				}
 				done, err := next.Commit(ctx, func() error { return nil }) // which it can only vote for with the state
