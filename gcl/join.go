@@ -64,7 +64,8 @@ type JoinConfig struct {
 	// Newcomer says that the job runs, as one made with an Elastic that has a Max, and that this process is to come
 	// into it: in place of a replica that has died, or as one more. The replicas are found at Rendezvous, a socket, and
 	// take it in when they rejoin: see Comm.Commit, Rejoin. Size is that with which the job began, and Rank of no
-	// account. Or: GCL_NEWCOMER=1.
+	// account. Or: GCL_NEWCOMER=1. Timeout bounds how long it looks for the job, and the context of Join how long it
+	// waits.
 	Newcomer bool
 
 	// Logger is told how the joining goes, over sockets: after 5 s and then every 15 for whom this replica waits, and

@@ -40,8 +40,6 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (*transport.R
 		endpoint, config, err := cfg.joinMPI(ctx, &job, opts)
 		return &transport.Rejoined{Endpoint: endpoint}, config, err
 	}
-	ctx, cancel := cfg.limited(ctx)
-	defer cancel()
 	config, blob, err := propose(job.Size, opts)
 	if err != nil {
 		return nil, nil, err
@@ -64,8 +62,11 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (*transport.R
 	case newcomer && most == 0:
 		return nil, nil, newError("a newcomer to a job that takes none: want WithElastic with a Max, as the others have it")
 	case newcomer:
+		m.Within = cmp.Or(cfg.Timeout, joinTimeout)
 		joined, err = tcp.Come(ctx, c, m)
 	default:
+		ctx, cancel := cfg.limited(ctx)
+		defer cancel()
 		joined.Endpoint, err = tcp.Join(ctx, c, m)
 	}
 	if err != nil {
@@ -119,6 +120,9 @@ func (cfg JoinConfig) job(lookup func(string) (string, bool)) (job launch.Job, e
 	}
 	if err != nil {
 		return job, errorf("%w", err)
+	}
+	if cfg.Newcomer {
+		job.Rank = 0 // of no account
 	}
 	if job.Size < 1 || job.Rank < 0 || job.Rank >= job.Size {
 		return job, errorf("JoinConfig: replica %d of %d, want 0 to Size-1", job.Rank, job.Size)
@@ -293,8 +297,8 @@ func compareTerms(blobs [][]byte, who func(r int) string) error {
 		}
 		for _, k := range slices.Sorted(maps.Keys(keys)) {
 			if mine, first := all[r].Options[k], all[0].Options[k]; mine.Value != first.Value {
-				return fmt.Errorf("%s: %s differs: it is %s on %s, and %s on %s", mine.by(first), k, first, who(0), mine,
-					who(r))
+				return fmt.Errorf("%s: %s differs: it is %s on %s, and %s on %s", mine.by(first), k, first, who(0),
+					mine, who(r))
 			}
 		}
 	}

@@ -80,7 +80,8 @@ func run(ctx context.Context, args []string, load func() (*text, error), stdout,
 }
 
 // runMember is the program in a job, or in none. What it prints when replica 0 is gone goes to all.
-func runMember(ctx context.Context, me *member.Member, cfg config, load func() (*text, error), stdout, all io.Writer) (err error) {
+func runMember(ctx context.Context, me *member.Member, cfg config, load func() (*text, error), stdout,
+	all io.Writer) (err error) {
 	cfg.me = me
 	cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	if err == nil {

@@ -32,7 +32,8 @@ func TestNewcomer(t *testing.T) {
 	}
 	until := func(step, from int, more string) {
 		var stdout, stderr strings.Builder
-		code := run(jobtest.Countdown(t.Context(), step-from-1), strings.Fields(flags+"resumed "+more), loadText, &stdout,
+		code := run(jobtest.Countdown(t.Context(), step-from-1), strings.Fields(flags+"resumed "+more), loadText,
+			&stdout,
 			&stderr)
 		if code != command.Interrupted {
 			t.Fatalf("exit code %d, standard error %q", code, &stderr)

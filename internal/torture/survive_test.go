@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/internal/command"
 )
 
-// TestSurvive: jobs whose replicas are killed go on. The seeds are of one that loses replica 0, of one where others come
-// in place of several, and of one that is stopped.
+// TestSurvive: jobs whose replicas are killed go on. The seeds are of one that loses replica 0, of one where others
+// come in place of several, and of one that is stopped.
 func TestSurvive(t *testing.T) {
 	onLinux(t)
 	s := surviving{}
@@ -59,7 +59,8 @@ func TestJudgeSurvivors(t *testing.T) {
 	} {
 		all := []*process{good(0), {rank: 1}, good(2)}
 		test.change(all)
-		if got := judgeSurvivors(all, nil, test.e); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+		got := judgeSurvivors(all, nil, test.e)
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -94,7 +94,7 @@ type Config struct {
 
 	Checksum Checksum
 
-	// Most is how many replicas the job may have when newcomers come, by Join with Meeting.Newcomer. With as many as it
+	// Most is how many replicas the job may have when newcomers come, by Come. With as many as it
 	// has it takes none until one is gone. 0: it takes none at all.
 	Most int
 

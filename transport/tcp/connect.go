@@ -232,7 +232,7 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	m.mu.Lock()
 	m.refusal = fmt.Sprintf("; a connection from %v was refused: %v", conn.RemoteAddr(), err)
 	m.mu.Unlock()
-	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
+	if short, ok := errors.AsType[*handshake.ShortError](err); ok && m.now.Load().has(h.Rank) { // no newcomer
 		m.abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.me(), m.number(h.Rank), short))
 	}
 	if h.Role == handshake.Control && m.at(h.Rank) != nil {

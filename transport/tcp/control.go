@@ -389,13 +389,11 @@ func (c *control) awaitsLost(conn net.Conn) bool {
 // lost says that nothing comes of the replica any more.
 func (c *control) lost(conn net.Conn, err error, silence time.Duration) {
 	m := c.mesh
-	g := m.now.Load()
-	if !g.misses(c.peer) {
-		m.lose(c.peer, errParted)
-		return
+	g, why := m.now.Load(), errParted
+	if missed := g.misses(c.peer); missed || !g.has(c.peer) && !c.parted.Load() {
+		why = c.why(conn, err, silence) // which takes time
+		g.lost(c.peer, why)
 	}
-	why := c.why(conn, err, silence) // which takes time
-	g.lost(c.peer, why)
 	m.lose(c.peer, why)
 	if now := m.now.Load(); now != g { // which has begun meanwhile
 		now.lost(c.peer, why)

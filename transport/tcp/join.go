@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport"
@@ -39,6 +40,9 @@ type Meeting struct {
 	// Tell is told how the meeting goes while it lasts: after 5 s and then every 15 for whom this replica waits, and at
 	// once what stands in the way. It may be nil.
 	Tell func(text string)
+
+	// Within bounds how long a newcomer looks for the job: see Come. 0: it looks on.
+	Within time.Duration
 
 	// Blob is what the caller has to tell the other replicas, and Agree looks at what all have told, by rank. Its error
 	// ends the joining; since all replicas see the same blobs, it is to be the same on all. Agree may be nil.

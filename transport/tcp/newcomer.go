@@ -17,6 +17,7 @@ import (
 	"gogcl.dev/transport/internal/agree"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/rendezvous"
+	"gogcl.dev/transport/internal/segment"
 )
 
 // A newcomer has a place greater than those of all who are in the job. It dials a control connection to each of them,
@@ -71,7 +72,7 @@ func (m *mesh) admitNewcomer(conn net.Conn, h handshake.Hello) error {
 	}
 	members := m.now.Load().members
 	last := max(members[len(members)-1], m.config.Size-1)
-	if h.Rank <= last || h.Rank > last+aheadLimit {
+	if h.Rank <= last || h.Rank > min(last+aheadLimit, agree.MaxID) {
 		m.life.Unlock()
 		return fmt.Errorf("a newcomer with the number %d, and members have numbers up to %d: it comes too late, and has to "+
 			"come again", h.Rank, last)
@@ -114,9 +115,12 @@ func (i introduction) message() []byte {
 	return append([]byte{introducing}, text...)
 }
 
-// introduce tells a newcomer where the members are.
+// introduce tells a newcomer where members are that have come themselves. Of the others the desk has told.
 func (m *mesh) introduce(newcomer int, members []int) {
 	for _, place := range members {
+		if place < m.config.Size {
+			continue
+		}
 		m.at(newcomer).tell(introduction{Place: place, Address: m.addressOf(place)}.message())
 	}
 }
@@ -294,7 +298,8 @@ func (m *mesh) answer() {
 
 // Come is Join for a job that runs, whose replicas have joined it with Config.Most. It finds them at m.Where, a socket,
 // and is taken in when they rejoin and there are fewer than Most: see transport.Rejoiner. The others need not be all
-// that joined, nor is Config.Rank of any account; the rest of c and m is as they have it. ctx bounds how long it waits.
+// that joined, nor is Config.Rank of any account; the rest of c and m is as they have it. m.Within bounds how long it
+// looks for the job, and ctx how long it waits in all.
 func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -307,26 +312,42 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 		return nil, err
 	}
 	desk := m.at(c, p)
+	desk.Tell = m.Tell
+	var last error
+	since := time.Now()
 	for wait := minWait; ; wait = min(2*wait, maxWait) {
+		asking, stop := c.looking(ctx, m.Within, since)
 		var r running
-		number, err := rendezvous.Ask(ctx, desk, func(answer []byte) error {
+		var local netip.Addr
+		number, err := rendezvous.Ask(asking, desk, func(answer []byte, by netip.Addr) error {
+			local = by
 			if err := json.Unmarshal(answer, &r); err != nil {
 				return fmt.Errorf("it is told something else than where a job is: %w", err)
 			}
 			return r.fits(&c, &m)
 		})
+		stop()
+		if err != nil && last != nil {
+			err = fmt.Errorf("%w; before that: %w", err, last)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 		}
 		if number > agree.MaxID {
 			return nil, fmt.Errorf("tcp: a newcomer: the job has no more numbers: %d", number)
 		}
-		l, err := m.listenAsNewcomer(c, p, &r)
+		l, err := m.listenAsNewcomer(c, p, &r, local)
 		if err != nil {
 			return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 		}
-		l.desk = &deskOf{config: desk, tell: m.Tell, key: r.Key, blob: r.Blob}
-		joined, err := l.come(ctx, int(number), r.Members)
+		l.tell = m.Tell
+		l.desk = &deskOf{config: m.at(c, p), tell: m.Tell, key: r.Key, blob: r.Blob}
+		looking, stop := c.looking(ctx, m.Within, since)
+		joined, waited, err := l.come(ctx, looking, int(number), r.Members)
+		stop()
+		if last = err; !waited.IsZero() {
+			since = waited
+		}
 		if err == nil || ctx.Err() != nil || !errors.Is(err, agree.ErrAgain) && !errors.Is(err, errNobody) {
 			return joined, err
 		}
@@ -335,6 +356,16 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 		case <-time.After(wait):
 		}
 	}
+}
+
+// looking is a context with the time for a newcomer to find the job, from since on. 0: it has none.
+func (c *Config) looking(ctx context.Context, within time.Duration, since time.Time) (context.Context,
+	context.CancelFunc) {
+	if within == 0 {
+		return context.WithCancel(ctx)
+	}
+	over := fmt.Errorf("the time to find the job is over (%v)", within)
+	return context.WithDeadlineCause(ctx, since.Add(within), over)
 }
 
 // How long a newcomer waits before it comes again.
@@ -365,11 +396,19 @@ func (r *running) fits(c *Config, m *Meeting) error {
 }
 
 // listenAsNewcomer listens as one more replica of a job.
-func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running) (*Listener, error) {
+func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running, local netip.Addr) (*Listener, error) {
 	c.Rank, c.Network = 0, r.Network
 	if c.Address == "" && p.secure && !p.local {
 		var err error
-		if c.Address, err = m.address(netip.Addr{}); err != nil {
+		if c.Address, err = m.address(local); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkDescriptors(c.Most, r.Network); err != nil {
+		return nil, err
+	}
+	if r.Network.memory() {
+		if err := segment.CheckRoom(c.segmentForm(), c.Most); err != nil {
 			return nil, err
 		}
 	}
@@ -395,25 +434,47 @@ func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running) (*Listener,
 	return l, nil
 }
 
-// awaitMembers returns when this newcomer is a member or has given up. One that has not been with all members for twice
-// Silence comes again: it holds one for lost, or is held for lost, and that one is still there.
-func (m *mesh) awaitMembers(ctx context.Context) {
+// awaitMembers returns when this newcomer is a member or has given up, and when it has waited with all members last, or
+// the zero time. looking bounds how long it is not with all members, from the first, and ctx how long it waits. One
+// that has not been with all members for twice Silence comes again: it holds one for lost, or is held for lost, and
+// that one is still there.
+func (m *mesh) awaitMembers(ctx, looking context.Context) (waited time.Time) {
 	limit := 2 * cmp.Or(m.config.silence(), DefaultSilence)
 	look := time.NewTicker(limit / 8)
 	defer look.Stop()
+	word := time.NewTimer(firstWord)
+	defer word.Stop()
 	since := time.Now()
+	ends := func(ctx context.Context) {
+		m.life.Lock()
+		defer m.life.Unlock()
+		m.arrival.ends(fmt.Errorf("the job has not taken this newcomer in: %w", context.Cause(ctx)))
+	}
+	lost := looking.Done()
 	for {
 		select {
 		case <-m.arrival.over:
-			return
+			return waited
 		case <-ctx.Done():
+			ends(ctx)
+		case <-lost:
+			lost = nil
 			m.life.Lock()
-			m.arrival.ends(fmt.Errorf("the job has not taken this newcomer in: %w", context.Cause(ctx)))
+			found := m.arrival.waits() && m.arrival.newcomer.Ready()
 			m.life.Unlock()
+			if !found {
+				ends(looking)
+			}
+		case <-word.C:
+			word.Reset(everyWord)
+			if m.listener.tell != nil {
+				m.listener.tell("this newcomer waits for the replicas of the job to take it in, which they do when they rejoin " +
+					"and there is room")
+			}
 		case now := <-look.C:
 			m.life.Lock()
 			if m.arrival.waits() && m.arrival.newcomer.Ready() {
-				since = now
+				since, waited = now, now
 			}
 			if now.Sub(since) >= limit {
 				m.arrival.ends(agree.ErrAgain)
@@ -423,6 +484,12 @@ func (m *mesh) awaitMembers(ctx context.Context) {
 	}
 }
 
+// A newcomer says that it waits after the first time, and then every so often.
+const (
+	firstWord = 5 * time.Second
+	everyWord = 15 * time.Second
+)
+
 // errOver says that a job has ended before it has taken a newcomer in.
 var errOver = errors.New("tcp: a newcomer: the job has ended before it has taken this one in: all replicas have left it")
 
@@ -431,14 +498,15 @@ var errNobody = errors.New("no replica of the job can be reached")
 
 // come makes this replica a newcomer with a number, and a member when the others rejoin. It dials who is in the job, as
 // far as it has been told.
-func (l *Listener) come(ctx context.Context, place int, members []introduction) (*transport.Rejoined, error) {
+func (l *Listener) come(ctx, looking context.Context, place int, members []introduction) (joined *transport.Rejoined,
+	waited time.Time, err error) {
 	c := l.config
 	c.form = c.segmentForm()
 	c.Rank = place
 	l.config = c
 	m, err := l.newMesh(c, l.address)
 	if err != nil {
-		return nil, err
+		return nil, waited, err
 	}
 	m.controls.Store(new([]*control))
 	m.arrival = &arrival{newcomer: agree.NewNewcomer(place), over: make(chan struct{})}
@@ -447,7 +515,7 @@ func (l *Listener) come(ctx context.Context, place int, members []introduction) 
 		m.cancel()
 		l.Close()
 		m.shm.close(nil)
-		return nil, err
+		return nil, waited, err
 	}
 	m.serve()
 	m.beat()
@@ -456,10 +524,9 @@ func (l *Listener) come(ctx context.Context, place int, members []introduction) 
 		m.reach(i)
 	}
 	m.life.Unlock()
-	m.awaitMembers(ctx)
+	waited = m.awaitMembers(ctx, looking)
 	if m.arrival.joined == nil {
 		alone.lane.Close()
-		return nil, m.arrival.err
 	}
-	return m.arrival.joined, nil
+	return m.arrival.joined, waited, m.arrival.err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -289,7 +290,7 @@ func TestRunningFits(t *testing.T) {
 	// Memory of another host.
 	r := running{Members: []introduction{{Address: Address{Host: "elsewhere"}}}, Network: Shm}
 	m := Meeting{Where: "127.0.0.1:1"}
-	_, err := m.listenAsNewcomer(Config{Size: 1, Most: 2}, prepared{local: true}, &r)
+	_, err := m.listenAsNewcomer(Config{Size: 1, Most: 2}, prepared{local: true}, &r, netip.Addr{})
 	if err == nil || !strings.Contains(err.Error(), "the replicas share memory on host elsewhere: start it there") {
 		t.Errorf("memory of another host: %v", err)
 	}

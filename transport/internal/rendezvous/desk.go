@@ -81,19 +81,21 @@ func openDesk(ctx context.Context, rank int, at place, own netip.Addr) (net.List
 	}
 }
 
-// Ask gives what the desk of a job that runs answers to take, and returns the number that this process gets. An error
-// of take is the last. Else it dials until there is a desk, or ctx ends. A name that has addresses of several hosts
-// finds it on each of them.
-func Ask(ctx context.Context, c Config, take func(answer []byte) error) (number uint64, err error) {
+// Ask gives what the desk of a job that runs answers to take, with the address of this host by which it has reached the
+// desk, as for Config.Blob, and returns the number that this process gets. An error of take is the last. Else it dials
+// until there is a desk, or ctx ends, and says so by c.Tell. A name that has addresses of several hosts finds it on
+// each of them.
+func Ask(ctx context.Context, c Config, take func(answer []byte, local netip.Addr) error) (number uint64, err error) {
 	at, err := deskPlace(c)
 	if err != nil {
 		return 0, err
 	}
 	last := errors.New("no attempt was made")
+	words := newSpeaker(&c)
 	for wait := newBackoff(); ; {
 		var taken error
-		number, err := askOnce(ctx, c, at, func(answer []byte) error {
-			taken = take(answer)
+		number, err := askOnce(ctx, c, at, func(answer []byte, local netip.Addr) error {
+			taken = take(answer, local)
 			return taken
 		})
 		if err == nil || taken != nil {
@@ -102,6 +104,9 @@ func Ask(ctx context.Context, c Config, take func(answer []byte) error) (number 
 		if ctx.Err() == nil {
 			last = err
 		}
+		words.waits(func() string {
+			return fmt.Sprintf("this newcomer waits for a job that answers at %s: %v", at.text, last)
+		})
 		if !wait.pause(ctx) {
 			return 0, fmt.Errorf("no job that takes newcomers has answered at %s: %w (%w)", at.text,
 				context.Cause(ctx), last)
@@ -109,7 +114,8 @@ func Ask(ctx context.Context, c Config, take func(answer []byte) error) (number 
 	}
 }
 
-func askOnce(ctx context.Context, c Config, at place, take func([]byte) error) (number uint64, err error) {
+func askOnce(ctx context.Context, c Config, at place, take func([]byte, netip.Addr) error) (number uint64,
+	err error) {
 	dialing, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	conn, err := dialOnce(dialing, at)
@@ -140,7 +146,7 @@ func askOnce(ctx context.Context, c Config, at place, take func([]byte) error) (
 	if _, err := io.ReadFull(over, answer); err != nil {
 		return 0, err
 	}
-	if err := take(answer); err != nil {
+	if err := take(answer, ipOf(conn.LocalAddr())); err != nil {
 		return 0, err
 	}
 	if _, err := over.Write([]byte{1}); err != nil {
