@@ -31,11 +31,11 @@ func Desk(ctx context.Context, c Config, answer func() []byte) error {
 			return err
 		}
 	}
-	defer context.AfterFunc(ctx, func() { l.Close() })()
 	own := c.guard(at.kind) == byUser
 	if at.kind == unixSocket {
 		l = user.Only(l, func(net.Conn, error) {})
 	}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	server := &handshake.Server{
 		Secret: c.Secret, Job: c.Job, Channel: c.Channel, Spare: netstack.Of(ctx).Spare,
 		Check: func(conn net.Conn, hello handshake.Hello) error {
