@@ -370,3 +370,48 @@ func TestMemoryOfTheGone(t *testing.T) {
 	}
 	next.Endpoint.Close()
 }
+
+// TestNewcomerLostWhileTaken: a newcomer goes while the others decide to take it in. The endpoint in which it is a member
+// hears of it, and no call waits.
+func TestNewcomerLostWhileTaken(t *testing.T) {
+	leaktest.Check(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	job := newNewcomerJob(t, Unix)
+	job.config.Size, job.config.Most = 1, 2
+	e := job.join(ctx, t)[0]
+	m := e.(*endpoint).generation.mesh
+	waits, goes := context.WithCancel(ctx)
+	gone := make(chan error)
+	go func() {
+		_, err := Come(waits, job.config, job.meeting)
+		gone <- err
+	}()
+	until(ctx, t, "a newcomer", e.(transport.Rejoiner).Awaited)
+	m.life.Lock() // which the end of the newcomer and the decision both wait for, in whichever order they come
+	rejoined := make(chan *transport.Rejoined)
+	go func() {
+		r, err := e.(transport.Rejoiner).Rejoin(ctx, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		rejoined <- r
+	}()
+	time.Sleep(50 * time.Millisecond) // the decision most likely first; the test holds without
+	goes()
+	<-gone
+	until(ctx, t, "its end", m.at(1).ended.Load)
+	time.Sleep(10 * time.Millisecond)
+	m.life.Unlock()
+	r := <-rejoined
+	if r == nil {
+		t.FailNow()
+	}
+	if r.Endpoint.Size() == 2 {
+		if err := ringRound(ctx, r.Endpoint, 0, 10); err == nil || ctx.Err() != nil {
+			t.Errorf("a call with a newcomer that is gone: %v", err)
+		}
+	}
+	e.Close()
+	r.Endpoint.Close()
+}

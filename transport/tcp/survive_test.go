@@ -24,7 +24,7 @@ var survivorSeeds = flag.Int("seeds", 0, "how many jobs TestSurvivors runs; 0: a
 
 // TestSurvivors runs jobs that go on without those that are gone, through trouble of all kinds: docs/design/rejoin.md.
 func TestSurvivors(t *testing.T) {
-	fabric.TestSurvivors(t, 2000, *survivorSeeds, bubbleSilence, survive)
+	fabric.TestSurvivors(t, 1600, *survivorSeeds, bubbleSilence, survive)
 }
 
 // asked is a process whose end the kernel of a network in memory tells another one of.

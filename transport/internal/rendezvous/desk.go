@@ -26,15 +26,15 @@ func Desk(ctx context.Context, c Config, own netip.Addr, answer func() []byte, n
 	if err != nil {
 		return err
 	}
-	opened, err := openDesk(ctx, c.Rank, at, own)
+	l, err := openDesk(ctx, c.Rank, at, own)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { opened.Close() })()
-	l, users := opened, c.guard(at.kind) == byUser
+	users := c.guard(at.kind) == byUser
 	if at.kind == unixSocket {
 		l = user.Only(l, func(net.Conn, error) {})
 	}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	server := &handshake.Server{
 		Secret: c.Secret, Job: c.Job, Channel: c.Channel, Spare: netstack.Of(ctx).Spare,
 		Check: func(conn net.Conn, hello handshake.Hello) error {
