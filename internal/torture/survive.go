@@ -27,6 +27,7 @@ type surviving struct {
 	single     bool // one replica of each job is killed, and none is stopped
 	grow       bool // with single: another comes in its place
 	processes  int  // 0: the seed decides
+	steps      int  // of a job; in the first half of them replicas are ended
 
 	mu       sync.Mutex // guards what follows
 	done     int
@@ -61,7 +62,7 @@ type survived struct {
 	grows bool   // one has come, and there has been no step since
 }
 
-// surviveSteps is how many steps a job has. In the first half of them replicas are ended.
+// surviveSteps is how many steps a job has if nothing else is said.
 const surviveSteps = 2000
 
 // survivePatience is the time for a job, on a busy machine too.
@@ -78,6 +79,7 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Uint64Var(&s.seed, "seed", 1, "`seed` of the first job: it decides who is ended, how and when")
 	flags.StringVar(&s.network, "transport", "", "tcp, unix or shm; default: the seed decides")
 	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 7")
+	flags.IntVar(&s.steps, "steps", surviveSteps, "`steps` of a job: on a busy machine they take long")
 	flags.BoolVar(&s.single, "single", false, "kill one replica of each job, to see how long the others take to go on")
 	flags.BoolVar(&s.grow, "grow", false, "with -single, start a process in its place, to see how long it takes to come")
 	err := command.Parse(flags, args, stdout, "Runs jobs whose replicas commit steps. Some are killed, or one is stopped "+
@@ -94,6 +96,8 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-j %d, want 1 to 64", s.jobs)
 	case s.processes < 0 || s.processes == 1 || s.processes > 64:
 		err = fmt.Errorf("-n %d, want 2 to 64, or 0", s.processes)
+	case s.steps < 2 || s.steps > 1_000_000:
+		err = fmt.Errorf("-steps %d, want 2 to 1000000", s.steps)
 	case s.grow && !s.single:
 		err = errors.New("-grow: there is no -single")
 	case !slices.Contains(networks, s.network):
@@ -151,7 +155,7 @@ type ends struct {
 // plan decides by a seed.
 func (s *surviving) plan(seed uint64) (o surviveOrder, e ends) {
 	r := rand.New(rand.NewPCG(seed, 34))
-	o.Size, o.Steps = 2+r.IntN(6), surviveSteps
+	o.Size, o.Steps = 2+r.IntN(6), s.steps
 	if s.processes > 0 {
 		o.Size = s.processes
 	}
@@ -168,12 +172,12 @@ func (s *surviving) plan(seed uint64) (o surviveOrder, e ends) {
 		many = 1 + r.IntN(o.Size-1)
 	}
 	e.victims = r.Perm(o.Size)[:many]
-	at := r.IntN(surviveSteps / 2)
+	at := r.IntN(s.steps / 2)
 	for range e.victims {
 		e.at = append(e.at, at)
 		e.after = append(e.after, time.Duration(r.Int64N(int64(20*time.Millisecond))))
 		if r.IntN(2) == 0 { // the next one not at the same time
-			at = r.IntN(surviveSteps / 2)
+			at = r.IntN(s.steps / 2)
 		}
 	}
 	if s.grow || !s.single && !e.stop && r.IntN(2) == 0 {
@@ -265,7 +269,9 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 				last = max(last, p.goods[0])
 			}
 		}
-		s.recovery = append(s.recovery, time.Unix(0, last).Sub(killed[0]))
+		if last > 0 { // else it was killed after the end
+			s.recovery = append(s.recovery, time.Unix(0, last).Sub(killed[0]))
+		}
 		if o.Comers > 0 {
 			last = 0
 			for r, p := range append(slices.Clone(all), came...) {

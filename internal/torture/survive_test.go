@@ -13,7 +13,7 @@ import (
 // come in place of several, and of one that is stopped.
 func TestSurvive(t *testing.T) {
 	onLinux(t)
-	s := surviving{}
+	s := surviving{steps: surviveSteps}
 	seeds := map[string]string{}
 	for seed := uint64(1); len(seeds) < 3; seed++ {
 		switch o, e := s.plan(seed); {
