@@ -65,7 +65,7 @@ type survived struct {
 // surviveSteps is how many steps a job has if nothing else is said.
 const surviveSteps = 2000
 
-// survivePatience is the time for a job, on a busy machine too.
+// survivePatience is how long a replica may go without a step, on a busy machine too.
 const survivePatience = time.Minute
 
 // surviveSilence is JoinConfig.Silence where a replica is stopped.
@@ -287,8 +287,6 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 
 // wait waits for the replicas of a job, those that are stopped last. It says who hangs.
 func (s *surviving) wait(all []*process, e ends) string {
-	late := time.NewTimer(survivePatience)
-	defer late.Stop()
 	for _, stopped := range []bool{false, true} {
 		for r, p := range all {
 			if is := e.stop && r == e.victims[0]; is != stopped {
@@ -297,9 +295,7 @@ func (s *surviving) wait(all []*process, e ends) string {
 			if stopped {
 				proceed(p.cmd.Process)
 			}
-			select {
-			case <-p.ended:
-			case <-late.C:
+			if !goesOn(p) {
 				askStacks(p.cmd.Process)
 				<-p.ended
 				return fmt.Sprintf("replica %d hangs:\n%s", r, p.stderr.text)
@@ -307,6 +303,26 @@ func (s *surviving) wait(all []*process, e ends) string {
 		}
 	}
 	return ""
+}
+
+// goesOn waits for the end of a process, and reports whether it has come. It waits as long as steps go on.
+func goesOn(p *process) bool {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	step, since := p.reached(), time.Now()
+	for {
+		select {
+		case <-p.ended:
+			return true
+		case now := <-look.C:
+			if at := p.reached(); at != step {
+				step, since = at, now
+			}
+			if now.Sub(since) >= survivePatience {
+				return false
+			}
+		}
+	}
 }
 
 // judgeSurvivors says what is wrong with the end of a job, to which those that came have come, or are nil.

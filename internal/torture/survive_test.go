@@ -13,7 +13,7 @@ import (
 // come in place of several, and of one that is stopped.
 func TestSurvive(t *testing.T) {
 	onLinux(t)
-	s := surviving{steps: surviveSteps}
+	s := surviving{steps: surviveSteps, processes: 4}
 	seeds := map[string]string{}
 	for seed := uint64(1); len(seeds) < 3; seed++ {
 		switch o, e := s.plan(seed); {
@@ -27,7 +27,7 @@ func TestSurvive(t *testing.T) {
 	}
 	for what, seed := range seeds {
 		var stdout, stderr bytes.Buffer
-		args := []string{"survive", "-runs", "1", "-seed", seed}
+		args := []string{"survive", "-runs", "1", "-seed", seed, "-n", "4"}
 		if code := run(t.Context(), args, &stdout, &stderr); code != command.OK ||
 			!strings.HasPrefix(stdout.String(), "1 jobs went on, 0 wrong") {
 			t.Errorf("%s, seed %s: exit code %d\n%s%s", what, seed, code, &stdout, &stderr)
