@@ -117,9 +117,9 @@ and USR2 are passed on; a second INT kills. When one replica fails, the others a
 replica is to blame, and the exit code is that of the replica: 128 + n after signal n. It is 2 when the flags are wrong,
 127 when there is no such program, 126 when it cannot be started, and 1 when gclrun itself fails.
 
-With -survive a line says which replica has failed, the others go on as long as -min of them have not, and the exit code
-is 0 if so many end well. With -max-restarts too, a process is started in the place of one that has failed, with its rank
-and GCL_NEWCOMER=1, and the others take it in: see gcl.Elastic. It finds standard input empty. None is started when one
-has ended with 0, or after a signal.
+With -survive a line says which replica has failed, the others go on as long as -min of them have not, and the exit
+code is 0 if so many end well. With -max-restarts too, a process is started in the place of one that has failed, with
+its rank and GCL_NEWCOMER=1, and the others take it in: see gcl.Elastic. It finds standard input empty. None is started
+when one has ended with 0, or after a signal.
 
 `
