@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/transport"
 )
 
 // Commit makes a step that is done by all replicas or by none. It calls f, and then one small all-reduce tells all
@@ -14,6 +15,7 @@ import (
 //
 //	done  err           the step
 //	true  nil           is done, on all replicas
+//	true  ErrMembersChanged  is done, on all replicas, all of which are told so: a newcomer waits for Rejoin
 //	false a *StepError  is not done, on none: the f of some replica has failed. The communicator stays usable
 //	false any other     is done or not, as Rejoin tells: the all-reduce has failed on this replica
 //
@@ -53,9 +55,13 @@ func (c *Comm) Commit(ctx context.Context, f func() error) (done bool, err error
 	}()
 	own := f()
 	returned = true
-	vote := c.Replicas()
-	if own != nil {
+	s.blank = s.blank && own != nil // it has made the new state of the old one
+	vote := c.Replicas() + 1
+	switch endpoint, ok := c.conn.Endpoint.(transport.Rejoiner); {
+	case own != nil:
 		vote = c.Replica()
+	case ok && endpoint.Awaited():
+		vote = c.Replicas()
 	}
 	failed, err := s.agree(ctx, vote)
 	switch {
@@ -67,6 +73,9 @@ func (c *Comm) Commit(ctx context.Context, f func() error) (done bool, err error
 		return false, &StepError{Replica: failed, on: c.Replica()}
 	}
 	s.made++
+	if failed == c.Replicas() {
+		return true, ErrMembersChanged
+	}
 	return true, nil
 }
 
@@ -108,6 +117,7 @@ func (e *StepError) Unwrap() []error {
 type steps struct {
 	state atomic.Uint32 // who has changed it from idle uses the rest
 	made  uint64        // steps that this replica knows to be done
+	blank bool          // it has come, and voted for no step since: it may not have the state of those
 	voter *Comm         // by which the replicas vote; nil: none has been made
 	vote  [1]int64
 }
@@ -148,7 +158,7 @@ func (c *Comm) makeVoter() error {
 }
 
 // agree returns the lowest vote of all replicas. A replica votes with its number if its function has failed, and else
-// with the number of replicas.
+// with the number of replicas if it knows of a newcomer, and with one more if not.
 func (s *steps) agree(ctx context.Context, vote int) (lowest int, err error) {
 	s.vote[0] = int64(vote)
 	if err := AllReduceInPlace(ctx, s.voter, s.vote[:], Min); err != nil {

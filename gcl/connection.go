@@ -40,6 +40,7 @@ type connection struct {
 	made   *config               // of the first connection: what the communicator was made with
 	newest *atomic.Pointer[Comm] // of the first connection: the last that Rejoin made of it; its successors share it
 	steps  steps                 // of the first connection: those of Commit
+	change *Change               // that the first connection began with; nil: with none
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*membership

@@ -141,6 +141,7 @@ func (s stage) test(t *testing.T) {
 	})
 	t.Run("silence", func(t *testing.T) { s.silence(t, secret) })
 	t.Run("rejoin", func(t *testing.T) { s.parted(t, secret) })
+	t.Run("newcomer", func(t *testing.T) { s.grown(t, secret) })
 }
 
 // saidBy is what a replica of a job has said.
@@ -165,13 +166,15 @@ type replicaJob struct {
 
 	Loop    bool // collectives until one fails
 	Rejoins bool // those that are left go on then
+
+	Grows, Newcomer bool // see grown
 }
 
 func (j *replicaJob) config() gcl.JoinConfig {
 	return gcl.JoinConfig{
 		Rank: j.Rank, Size: j.Size, Job: j.Job, Rendezvous: j.Rendezvous, Transport: j.Transport,
 		Interface: j.Interface, Ports: j.Ports, Timeout: j.Timeout, Silence: j.Silence, Secret: j.Secret,
-		Insecure: j.Insecure,
+		Insecure: j.Insecure, Newcomer: j.Newcomer,
 	}
 }
 
@@ -204,10 +207,6 @@ func (s stage) run(t *testing.T, config replicaJob, fails func(rank int) string)
 // start starts a job. once is called when all replicas have joined.
 func (s stage) start(t *testing.T, job replicaJob, once func()) []saidBy {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	said := make([]saidBy, len(placement))
 	var all, joined sync.WaitGroup
 	for r, host := range placement {
@@ -216,47 +215,8 @@ func (s stage) start(t *testing.T, job replicaJob, once func()) []saidBy {
 		if job.Job == "odd" && r == 1 {
 			job.Secret = []byte("another")
 		}
-		if job.Timeout == 0 {
-			job.Timeout = time.Minute
-		}
-		text, err := json.Marshal(job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		replica := exec.Command(self, "-test.run=^TestHostsReplica$", "-test.timeout=2m")
-		replica.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GCL_") })
-		replica.Env = append(replica.Env, hostsReplica+"="+string(text))
-		var complaints strings.Builder
-		replica.Stderr = &complaints
-		out, err := replica.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Start(host, replica); err != nil {
-			t.Fatal(err)
-		}
 		joined.Add(1)
-		all.Go(func() {
-			here := sync.OnceFunc(joined.Done)
-			defer here()
-			var rest strings.Builder
-			lines := bufio.NewScanner(out)
-			for lines.Scan() {
-				line := lines.Text()
-				if line == "JOINED" {
-					here()
-				} else if result, ok := strings.CutPrefix(line, "SAID "); ok {
-					if err := json.Unmarshal([]byte(result), &said[r]); err != nil {
-						t.Error(err)
-					}
-				} else {
-					fmt.Fprintln(&rest, line)
-				}
-			}
-			if err := replica.Wait(); err != nil {
-				t.Errorf("replica %d: %v\n%s%s", r, err, rest.String(), complaints.String())
-			}
-		})
+		all.Go(s.replica(t, host, job, &said[r], joined.Done))
 	}
 	if once != nil {
 		joined.Wait()
@@ -264,6 +224,56 @@ func (s stage) start(t *testing.T, job replicaJob, once func()) []saidBy {
 	}
 	all.Wait()
 	return said
+}
+
+// replica starts one replica of a job. What it returns waits for its end, and calls joined once, when it has joined or
+// has ended.
+func (s stage) replica(t *testing.T, host int, job replicaJob, said *saidBy, joined func()) (wait func()) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Timeout == 0 {
+		job.Timeout = time.Minute
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := exec.Command(self, "-test.run=^TestHostsReplica$", "-test.timeout=2m")
+	replica.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GCL_") })
+	replica.Env = append(replica.Env, hostsReplica+"="+string(text))
+	var complaints strings.Builder
+	replica.Stderr = &complaints
+	out, err := replica.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(host, replica); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		here := sync.OnceFunc(joined)
+		defer here()
+		var rest strings.Builder
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			line := lines.Text()
+			if line == "JOINED" {
+				here()
+			} else if result, ok := strings.CutPrefix(line, "SAID "); ok {
+				if err := json.Unmarshal([]byte(result), said); err != nil {
+					t.Error(err)
+				}
+			} else {
+				fmt.Fprintln(&rest, line)
+			}
+		}
+		if err := replica.Wait(); err != nil {
+			t.Errorf("replica %d: %v\n%s%s", job.Rank, err, rest.String(), complaints.String())
+		}
+	}
 }
 
 // silence takes a host off the network in the middle of a loop of collectives. Every replica, those on that host too,
@@ -335,6 +345,47 @@ func rejoins(ctx context.Context, c *gcl.Comm, said *saidBy) (err error) {
 	return nil
 }
 
+// grown has both replicas of the host where the job has met leave. The others go on, and a newcomer finds them on the
+// host of the first of them, at the same port.
+func (s stage) grown(t *testing.T, config replicaJob) {
+	config.Rendezvous, config.Grows = "10.77.0.1:6000", true
+	own := config
+	own.Rendezvous, own.Size, own.Newcomer = "10.77.0.2:6000", len(placement), true
+	var came saidBy
+	wait := s.replica(t, 2, own, &came, func() {})
+	said := s.start(t, config, nil)
+	wait()
+	for r, one := range append(said, came) {
+		var left []int
+		if placement[r%len(placement)] != 0 || r == len(said) {
+			left = []int{0, 1} // the two that are left, and the newcomer after them
+		}
+		if one.Error != "" || !slices.Equal(one.Left, left) {
+			t.Errorf("replica %d: %+v, want that %v are left", r, one, left)
+		}
+	}
+}
+
+// grows is what a replica of grown does, again when the members change.
+func grows(ctx context.Context, c *gcl.Comm, said *saidBy) error {
+	change, changed := c.Change()
+	switch {
+	case !changed && placement[c.Replica()] == 0:
+		return nil
+	case len(change.Came) > 0:
+		said.Left = nil
+		for r := range c.Size() - len(change.Came) {
+			said.Left = append(said.Left, r)
+		}
+		return c.Barrier(ctx)
+	}
+	for {
+		if _, err := c.Commit(ctx, func() error { return nil }); err != nil {
+			return err
+		}
+	}
+}
+
 // TestHostsReplica is one replica, in a process of its own.
 func TestHostsReplica(t *testing.T) {
 	text := os.Getenv(hostsReplica)
@@ -363,6 +414,10 @@ func TestHostsReplica(t *testing.T) {
 // inHost is what a replica does.
 func inHost(job replicaJob, said *saidBy) (err error) {
 	ctx := context.Background()
+	if job.Grows {
+		body := func(ctx context.Context, c *gcl.Comm) error { return grows(ctx, c, said) }
+		return gcl.RunProcess(ctx, job.config(), body, gcl.WithElastic(gcl.Elastic{Min: 1, Max: job.Size}))
+	}
 	c, err := gcl.Join(ctx, job.config())
 	if err != nil {
 		said.Listens = listening()

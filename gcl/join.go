@@ -61,6 +61,13 @@ type JoinConfig struct {
 
 	Checksum Checksum
 
+	// Newcomer says that the job runs, as one made with an Elastic that has a Max, and that this process is to come
+	// into it: in place of a replica that has died, or as one more. The replicas are found at Rendezvous, a socket, and
+	// take it in when they rejoin: see Comm.Commit, Rejoin. Size is that with which the job began, and Rank of no
+	// account. Or: GCL_NEWCOMER=1. Timeout bounds how long it looks for the job, and the context of Join how long it
+	// waits.
+	Newcomer bool
+
 	// Logger is told how the joining goes, over sockets: after 5 s and then every 15 for whom this replica waits, and
 	// at once what stands in the way, as a port in use or somebody with another secret. Nil: slog.Default().
 	Logger *slog.Logger
@@ -96,12 +103,15 @@ func Join(ctx context.Context, cfg JoinConfig, opts ...CommOption) (*Comm, error
 	if ctx == nil {
 		return nil, newError("Join needs a context")
 	}
-	endpoint, config, err := cfg.join(ctx, opts)
+	joined, config, err := cfg.join(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	var c *Comm
-	if err = config.place(endpoint); err == nil {
+	endpoint := joined.Endpoint
+	if joined.Generation > 0 {
+		c, err = config.newcomer(joined)
+	} else if err = config.place(endpoint); err == nil {
 		c, err = newComm(endpoint, config)
 	}
 	if err != nil {
@@ -153,6 +163,10 @@ func RunOrJoin(ctx context.Context, n int, body func(context.Context, *Comm) err
 	job, err := launch.Read(os.LookupEnv)
 	switch {
 	case errors.Is(err, launch.ErrNoJob):
+		if set, err := launch.ReadSettings(os.LookupEnv); err == nil && set.Newcomer {
+			return newError("GCL_NEWCOMER says that this process comes to a job, and the environment has no rank and no size of " +
+				"one: give it what the others have")
+		}
 		if n == 0 {
 			n = runtime.GOMAXPROCS(0)
 		}

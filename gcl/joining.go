@@ -13,14 +13,16 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 
 	"gogcl.dev/gcl/internal/launch"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/tcp"
 )
 
-// join joins the job and returns the endpoint, and the options that the Comm is made with.
-func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.Endpoint, *config, error) {
+// join joins the job and returns the endpoint, and the options that the Comm is made with. Of a job that begins it is
+// generation 0.
+func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (*transport.Rejoined, *config, error) {
 	if cfg.Timeout < 0 {
 		return nil, nil, errorf("JoinConfig.Timeout is %v, want more than 0, or 0 for %v", cfg.Timeout, joinTimeout)
 	}
@@ -32,26 +34,46 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.En
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case byMPI && (cfg.Newcomer || job.Settings.Newcomer):
+		return nil, nil, newError("a newcomer to a job by MPI: MPI takes none: want sockets or shared memory")
 	case byMPI:
-		return cfg.joinMPI(ctx, &job, opts)
+		endpoint, config, err := cfg.joinMPI(ctx, &job, opts)
+		return &transport.Rejoined{Endpoint: endpoint}, config, err
 	}
-	ctx, cancel := cfg.limited(ctx)
-	defer cancel()
-	c, m, err := cfg.resolve(&job)
+	config, blob, err := propose(job.Size, opts)
 	if err != nil {
 		return nil, nil, err
 	}
-	config, blob, err := propose(c.Size, opts)
+	most := 0
+	if config.elastic != nil {
+		most = config.elastic.Max
+	}
+	c, m, err := cfg.resolve(&job, most)
 	if err != nil {
 		return nil, nil, err
 	}
-	m.Blob, m.Agree = blob, config.agree
-	endpoint, err := tcp.Join(ctx, c, m)
+	newcomer := cfg.Newcomer || job.Settings.Newcomer
+	m.Blob, m.Agree, c.Most = blob, config.agreeAll, most
+	if newcomer {
+		m.Agree = config.agreeAsNewcomer
+	}
+	joined := &transport.Rejoined{}
+	switch {
+	case newcomer && most == 0:
+		return nil, nil, newError("a newcomer to a job that takes none: want WithElastic with a Max, as the others have it")
+	case newcomer:
+		m.Within = cmp.Or(cfg.Timeout, joinTimeout)
+		joined, err = tcp.Come(ctx, c, m)
+	default:
+		ctx, cancel := cfg.limited(ctx)
+		defer cancel()
+		joined.Endpoint, err = tcp.Join(ctx, c, m)
+	}
 	if err != nil {
 		return nil, nil, errorf("join: %w", err)
 	}
 	config.job = c.Job
-	return endpoint, config, nil
+	return joined, config, nil
 }
 
 // limited is a context with the time for everybody to come.
@@ -99,14 +121,18 @@ func (cfg JoinConfig) job(lookup func(string) (string, bool)) (job launch.Job, e
 	if err != nil {
 		return job, errorf("%w", err)
 	}
+	if cfg.Newcomer {
+		job.Rank = 0 // of no account
+	}
 	if job.Size < 1 || job.Rank < 0 || job.Rank >= job.Size {
 		return job, errorf("JoinConfig: replica %d of %d, want 0 to Size-1", job.Rank, job.Size)
 	}
 	return job, nil
 }
 
-// resolve fills in from the environment what the program has left open.
-func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err error) {
+// resolve fills in from the environment what the program has left open. most is how many replicas there may be when
+// newcomers come.
+func (cfg JoinConfig) resolve(job *launch.Job, most int) (c tcp.Config, m tcp.Meeting, err error) {
 	fail := func(format string, arguments ...any) (tcp.Config, tcp.Meeting, error) {
 		return tcp.Config{}, tcp.Meeting{}, errorf(format, arguments...)
 	}
@@ -144,7 +170,7 @@ func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err
 	}
 	var at launch.Rendezvous
 	switch {
-	case job.Size == 1: // nobody to meet
+	case job.Size == 1 && most == 0: // nobody to meet
 	case cfg.Rendezvous != "":
 		at, err = launch.ParseRendezvous(cfg.Rendezvous)
 	case cfg.Size != 0:
@@ -194,6 +220,9 @@ func newTerms(c *config) (terms, error) {
 			t.Options[row.key] = term{value, c.override.has(row.key)}
 		}
 	}
+	if c.elastic != nil && c.elastic.Max > 0 {
+		t.Options["Max of WithElastic"] = term{Value: strconv.Itoa(c.elastic.Max)}
+	}
 	if c.machine {
 		t.Options["topology of WithTopology"] = term{Value: fmt.Sprintf("%+v", c.topology)}
 	}
@@ -225,9 +254,22 @@ func moduleVersion() string {
 	return "unknown"
 }
 
-// agree says what replicas do not have alike, and notes which run of the job it is.
-func (c *config) agree(blobs [][]byte) error {
-	if err := compareTerms(blobs); err != nil {
+// agreeAll says what replicas do not have alike, and notes which run of the job it is.
+func (c *config) agreeAll(blobs [][]byte) error {
+	return c.agree(blobs, replicaWord)
+}
+
+func replicaWord(r int) string { return fmt.Sprint("replica ", r) }
+
+// agreeAsNewcomer does so for a newcomer with the job.
+func (c *config) agreeAsNewcomer(blobs [][]byte) error {
+	return c.agree(blobs, newcomerWord)
+}
+
+func newcomerWord(r int) string { return []string{"the job", "the newcomer"}[r] }
+
+func (c *config) agree(blobs [][]byte, who func(r int) string) error {
+	if err := compareTerms(blobs, who); err != nil {
 		return err
 	}
 	var first terms
@@ -237,12 +279,12 @@ func (c *config) agree(blobs [][]byte) error {
 }
 
 // compareTerms says what replicas do not have alike.
-func compareTerms(blobs [][]byte) error {
+func compareTerms(blobs [][]byte, who func(r int) string) error {
 	all := make([]terms, len(blobs))
 	keys := map[string]bool{}
 	for r, b := range blobs {
 		if err := json.Unmarshal(b, &all[r]); err != nil {
-			return fmt.Errorf("replica %d does not say what its options are: %w", r, err)
+			return fmt.Errorf("%s does not say what its options are: %w", who(r), err)
 		}
 		for k := range all[r].Options {
 			keys[k] = true
@@ -250,13 +292,13 @@ func compareTerms(blobs [][]byte) error {
 	}
 	for r := range all {
 		if all[r].Version != all[0].Version {
-			return fmt.Errorf("replica %d has version %s of gogcl.dev, replica 0 version %s: start the same program "+
-				"everywhere", r, all[r].Version, all[0].Version)
+			return fmt.Errorf("%s has version %s of gogcl.dev, %s version %s: start the same program everywhere", who(r),
+				all[r].Version, who(0), all[0].Version)
 		}
 		for _, k := range slices.Sorted(maps.Keys(keys)) {
 			if mine, first := all[r].Options[k], all[0].Options[k]; mine.Value != first.Value {
-				return fmt.Errorf("%s: %s differs: it is %s on replica 0, and %s on replica %d", mine.by(first), k,
-					first, mine, r)
+				return fmt.Errorf("%s: %s differs: it is %s on %s, and %s on %s", mine.by(first), k, first, who(0),
+					mine, who(r))
 			}
 		}
 	}

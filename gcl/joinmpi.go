@@ -64,7 +64,7 @@ func (cfg JoinConfig) joinMPI(ctx context.Context, job *launch.Job, opts []CommO
 	}
 	ctx, cancel := cfg.limited(ctx)
 	defer cancel()
-	endpoint, err := mpi.Join(ctx, mpi.Config{Blob: blob, Agree: config.agree, Silence: cfg.Silence, Last: true})
+	endpoint, err := mpi.Join(ctx, mpi.Config{Blob: blob, Agree: config.agreeAll, Silence: cfg.Silence, Last: true})
 	if err != nil {
 		return nil, nil, errorf("join: %w", err)
 	}

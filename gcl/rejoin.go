@@ -14,31 +14,31 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Elastic says with how many replicas a job goes on when some are gone: see WithElastic.
-type Elastic struct {
-	Min int // replicas, 1 or more
-}
-
-// WithElastic has a job go on when replicas fail, as long as Min are left. Those that are left call Rejoin, which is an
-// error where they are fewer.
-//
-// A body of Run that returns an error, panics or calls runtime.Goexit has failed, and is logged by package slog. It
-// aborts the communicator, so that the others hear why, and closes it, so that they can go on without it. Their context
-// is not cancelled as long as Min bodies have not failed. Run returns nil if Min bodies or more have returned nil, and
-// else the errors of all that failed by themselves. Errors have the numbers that replicas have after the last Rejoin.
-//
-// RunProcess does the same for its one body, whose error it returns, and does not cancel the body's context when
-// another replica fails.
-func WithElastic(e Elastic) CommOption { return func(c *config) { c.elastic = &e } }
-
 // Change says how the Comm that Rejoin returns differs from the one before. It is the same on all replicas, but for
 // Left.
 type Change struct {
 	Generation int         // 1 is that of the first Rejoin
-	Replicas   []int       // by replica, ascending: its number in the Comm before
+	Replicas   []int       // by replica, ascending: its number in the Comm before; not of those that have come
 	Left       []Departure // by number in the Comm before, ascending
 	Committed  uint64      // the steps that are done: see Comm.Commit
-	Givers     []int       // replicas, ascending, whose own Commit has told that all those steps are done
+
+	// Came are the replicas that have come, now or before, and have voted for no step since, ascending: they are the
+	// last, and have no state until somebody gives it to them.
+	Came []int
+
+	// Givers are the replicas, ascending, that know by their own Commit that those steps are done. There is one at
+	// least.
+	Givers []int
+}
+
+// Change is how the members of c differ from those of the Comm before: what Rejoin has returned with it. A newcomer
+// gets the same with its first Comm, without Replicas and Left, of which it knows nothing. false: c is the first Comm
+// of its job.
+func (c *Comm) Change() (Change, bool) {
+	if c.check() != nil || c.conn.root().change == nil {
+		return Change{}, false
+	}
+	return *c.conn.root().change, true
 }
 
 // Departure is a replica that is not in the Comm of Rejoin.
@@ -68,8 +68,8 @@ type Departure struct {
 //
 // These errors leave c as it was: one about the arguments, one of a Commit in progress, and an errors.ErrUnsupported of
 // a transport that cannot do it, as MPI. After any other c is closed, and this replica is gone for the others:
-// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, an ErrClosed, and the
-// cause of ctx.
+// transport.ErrLeftBehind, a *transport.MinorityError, one that fewer than Elastic.Min are left, or only some that have
+// come and have not got the state of the steps, an ErrClosed, and the cause of ctx.
 func Rejoin(ctx context.Context, c *Comm, opts ...CommOption) (*Comm, Change, error) {
 	if err := c.checkWhole(ctx, "Rejoin"); err != nil {
 		return nil, Change{}, err
@@ -78,6 +78,10 @@ func Rejoin(ctx context.Context, c *Comm, opts ...CommOption) (*Comm, Change, er
 	if !ok {
 		return nil, Change{}, errorf("Rejoin: the transport %q cannot go on without replicas that are gone: %w",
 			c.group.link.Transport, errors.ErrUnsupported)
+	}
+	if e := c.conn.made.elastic; e != nil && e.Max > 0 && (len(opts) > 0 || c.options != c.conn.made.options) {
+		return nil, Change{}, newError("Rejoin with other options than those that the job began with: newcomers would not " +
+			"know them: want a Comm with those of Run or Join, and none given to Rejoin, or an Elastic without Max")
 	}
 	cfg, err := c.conn.made.again(c.options, opts)
 	if err != nil {
@@ -132,12 +136,15 @@ func (c *config) again(o Options, opts []CommOption) (*config, error) {
 
 // rejoin agrees with the others and makes the new Comm.
 func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *config) (*Comm, Change, error) {
-	agreed, err := endpoint.Rejoin(ctx, c.conn.steps.made)
+	agreed, err := endpoint.Rejoin(ctx, c.conn.steps.note())
 	if err != nil {
 		return nil, Change{}, err
 	}
 	change := changeOf(agreed, endpoint.Err())
-	next, err := c.successor(agreed.Endpoint, cfg, &change)
+	var next *Comm
+	if err = change.lost(); err == nil {
+		next, err = c.successor(agreed.Endpoint, cfg, &change)
+	}
 	if err != nil {
 		agreed.Endpoint.Abort(err)
 		return nil, Change{}, errors.Join(err, agreed.Endpoint.Close())
@@ -145,13 +152,42 @@ func (c *Comm) rejoin(ctx context.Context, endpoint transport.Rejoiner, cfg *con
 	return next, change, nil
 }
 
+// blankNote is in the note of a replica that has come, and has voted for no step since.
+const blankNote = 1 << 63
+
+// note is what the others are told of the steps.
+func (s *steps) note() uint64 {
+	if s.blank {
+		return s.made | blankNote
+	}
+	return s.made
+}
+
+// lost says that nobody is left who has the state.
+func (c *Change) lost() error {
+	if len(c.Givers) > 0 {
+		return nil
+	}
+	return errorf("only replicas are left that have come and have not got the state of the %d steps that are done: "+
+		"start the job again, from its last checkpoint", c.Committed)
+}
+
 // changeOf is a Change by what a transport says of it, and by why the endpoint before has failed.
 func changeOf(agreed *transport.Rejoined, failure error) Change {
-	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas, Committed: slices.Max(agreed.Notes)}
-	for r, steps := range agreed.Notes {
-		if steps == change.Committed {
+	change := Change{Generation: agreed.Generation, Replicas: agreed.Replicas}
+	for _, note := range agreed.Notes {
+		change.Committed = max(change.Committed, note&^blankNote)
+	}
+	for r, note := range agreed.Notes {
+		switch {
+		case slices.Contains(agreed.Came, r), note&blankNote != 0:
+			change.Came = append(change.Came, r)
+		case note == change.Committed:
 			change.Givers = append(change.Givers, r)
 		}
+	}
+	if change.Committed == 0 && len(change.Givers) == 0 {
+		change.Givers = change.Came // all begin with the state of no steps
 	}
 	abort := (*transport.AbortError)(nil)
 	errors.As(failure, &abort)
@@ -172,7 +208,7 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 		return nil, errorf("%d of %d replicas are left, want %d or more by WithElastic", n, c.Replicas(),
 			cfg.elastic.Min)
 	}
-	if n == c.Replicas() && !cfg.machine && cfg.network == nil {
+	if n == c.Replicas() && len(change.Came) == 0 && !cfg.machine && cfg.network == nil {
 		cfg.topology, cfg.machine, cfg.network = before.topology, before.machine, before.network
 	}
 	if err := cfg.fit(n); err != nil {
@@ -181,16 +217,13 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 	if err := cfg.place(endpoint); err != nil {
 		return nil, err
 	}
-	if cfg.run != "" { // those that are left are a job of their own for who asks
-		first, _, _ := strings.Cut(cfg.run, "+")
-		cfg.run = fmt.Sprintf("%s+%d", first, change.Generation)
-	}
+	cfg.nextRun(change)
 	next, err := newComm(endpoint, cfg)
 	if err != nil {
 		return nil, err
 	}
 	next = next.Named(c.Name())
-	next.conn.steps.made = change.Committed
+	next.begins(change)
 	if next.conn.body = c.conn.body; next.conn.body != nil {
 		if next.Replica() != c.Replica() {
 			next.conn.body = pprof.WithLabels(c.conn.body, pprof.Labels(labelReplica, strconv.Itoa(next.Replica())))
@@ -201,6 +234,45 @@ func (c *Comm) successor(endpoint transport.Endpoint, cfg *config, change *Chang
 	next.conn.newest.Store(next)
 	next.beSeen()
 	return next, nil
+}
+
+// nextRun names what is a job of its own for who asks: those that are left.
+func (c *config) nextRun(change *Change) {
+	if c.run != "" {
+		first, _, _ := strings.Cut(c.run, "+")
+		c.run = fmt.Sprintf("%s+%d", first, change.Generation)
+	}
+}
+
+// begins notes the Change that a Comm of all replicas begins with.
+func (c *Comm) begins(change *Change) {
+	c.conn.change = change
+	c.conn.steps.made, c.conn.steps.blank = change.Committed, slices.Contains(change.Came, c.Replica())
+}
+
+// newcomer makes the Comm of a replica that has come to a job that runs.
+func (c *config) newcomer(joined *transport.Rejoined) (*Comm, error) {
+	next, err := c.again(c.options, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := next.fit(joined.Endpoint.Size()); err != nil {
+		return nil, err
+	}
+	if err := next.place(joined.Endpoint); err != nil {
+		return nil, err
+	}
+	change := changeOf(joined, nil)
+	if err := change.lost(); err != nil {
+		return nil, err
+	}
+	next.nextRun(&change)
+	comm, err := newComm(joined.Endpoint, next)
+	if err != nil {
+		return nil, err
+	}
+	comm.begins(&change)
+	return comm, nil
 }
 
 // latest is the last Comm that Rejoin has made of c, or else c.

@@ -258,6 +258,8 @@ func TestRejoinRefuses(t *testing.T) {
 			refused("endpoints", rejoin(ctx, c, gcl.WithEndpoints(must(inproc.New(4)))),
 				"WithEndpoints is an option of Run"),
 			refused("Min", rejoin(ctx, c, gcl.WithElastic(gcl.Elastic{})), "Min is 0, want 1 or more"),
+			refused("Max", rejoin(ctx, c, gcl.WithElastic(gcl.Elastic{Min: 1, Max: 4, Replace: true})),
+				"Max is 4 and Replace is set, want one of them"),
 			refused("options", rejoin(ctx, c, gcl.WithOptions(gcl.Options{MaxBytesPerTile: -1})), "MaxBytesPerTile"),
 			refused("a method", rejoin(ctx, c, gcl.WithMethod("direct", star)), "taken"),
 			refused("Commit without a Comm", commit(ctx, nil), "Commit needs a Comm and a context"),

@@ -106,8 +106,15 @@ func newConfig(n int, opts []CommOption) (*config, error) {
 	if n < 1 {
 		return nil, errorf("%d replicas, want 1 or more", n)
 	}
-	if c.elastic != nil && c.elastic.Min > n {
-		return nil, errorf("WithElastic: Min is %d, want %d at most, which is the number of replicas", c.elastic.Min, n)
+	if e := c.elastic; e != nil && e.Replace {
+		c.elastic = &Elastic{Min: e.Min, Max: n}
+	}
+	switch e := c.elastic; {
+	case e != nil && e.Min > n:
+		return nil, errorf("WithElastic: Min is %d, want %d at most, which is the number of replicas", e.Min, n)
+	case e != nil && e.Max != 0 && e.Max < n:
+		return nil, errorf("WithElastic: Max is %d, want %d or more, which is the number of replicas, or 0: no newcomers",
+			e.Max, n)
 	}
 	if err := c.fit(n); err != nil {
 		return nil, err
@@ -131,6 +138,13 @@ func (c *config) take(opts []CommOption) error {
 	}
 	if c.elastic != nil && c.elastic.Min < 1 {
 		return errorf("WithElastic: Min is %d, want 1 or more", c.elastic.Min)
+	}
+	if c.elastic != nil && c.elastic.Replace && c.elastic.Max != 0 {
+		return errorf("WithElastic: Max is %d and Replace is set, want one of them", c.elastic.Max)
+	}
+	if c.elastic != nil && c.elastic.Max != 0 && c.elastic.Max < c.elastic.Min {
+		return errorf("WithElastic: Max is %d and Min %d, want Max not below Min, or 0: no newcomers", c.elastic.Max,
+			c.elastic.Min)
 	}
 	return nil
 }
@@ -202,7 +216,7 @@ func sharedPrices(e transport.Endpoint, p *cheapest.Prices) *cheapest.Prices {
 // their context is cancelled. Run returns that error, with the replica where it began; nil if every body returned nil.
 // A panic becomes a *PanicError and aborts the others in the same way, and so does runtime.Goexit. A body that returns
 // while others wait for it in a collective gives them a *PeerError. Functions given to Start are waited for, and the
-// Comms are closed. With [WithElastic] the others go on.
+// Comms are closed. With [WithElastic] the others go on, and their bodies run anew.
 //
 // Every process that calls Run has a job of its own. In one of several processes of a launcher the first Run of several
 // replicas logs that by package slog: [RunOrJoin] makes one job of them.
@@ -237,7 +251,7 @@ func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, 
 			defer away.returned(c)
 			ctx := c.labelBody(ctx)
 			c.conn.flights.Body(c.Replica())
-			guard(c, func() error { return body(ctx, c) }, func(err error) {
+			guard(c, func() error { return c.runs(ctx, body) }, func(err error) {
 				c := c.latest()
 				first.note(c, err, true)
 				first.note(c, c.Close(), err == nil)

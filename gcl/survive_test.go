@@ -29,6 +29,7 @@ func TestSurvivors(t *testing.T) {
 
 // survive runs the job of a scene.
 func survive(t *testing.T, s *fabric.Scene) *fabric.Survivors {
+	s.NobodyComes()
 	n := len(s.Processes)
 	cfg := gcl.JoinConfig{Size: n, Job: "bubble", Rendezvous: fmt.Sprint(s.Address(0), ":7000"), Transport: "tcp",
 		Secret: make([]byte, 32), Timeout: bubbleJoin, Silence: bubbleSilence, Logger: slog.New(slog.DiscardHandler)}
@@ -162,7 +163,7 @@ func (p *committer) takes(c *gcl.Comm, change gcl.Change) error {
 func (p *committer) steps(ctx context.Context, c *gcl.Comm) error {
 	for p.done < uint64(p.Steps) {
 		p.Processes[p.place].Runs()
-		if time.Sleep(p.Pause); ctx.Err() != nil {
+		if time.Sleep(p.Rest(p.done)); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		members := p.Members(p.place)

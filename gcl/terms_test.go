@@ -33,13 +33,13 @@ func TestCompareTerms(t *testing.T) {
 			}
 			blobs = append(blobs, b)
 		}
-		err := compareTerms(blobs)
+		err := compareTerms(blobs, replicaWord)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
-	if err := compareTerms([][]byte{[]byte("{}"), []byte("nonsense")}); err == nil ||
-		!strings.Contains(err.Error(), "replica 1") {
+	if err := compareTerms([][]byte{[]byte("{}"), []byte("nonsense")}, newcomerWord); err == nil ||
+		!strings.Contains(err.Error(), "the newcomer does not say") {
 		t.Errorf("of no terms: %v", err)
 	}
 }
@@ -48,6 +48,7 @@ func TestCompareTerms(t *testing.T) {
 func TestNewTerms(t *testing.T) {
 	c := &config{
 		options:  Options{Method: methods.Direct, CacheBytes: 1 << 20, PrivateAlloc: true},
+		elastic:  &Elastic{Min: 1, Max: 9},
 		override: overrides{text: map[string]string{"reproducible": "true"}},
 	}
 	got, err := newTerms(c)
@@ -56,7 +57,7 @@ func TestNewTerms(t *testing.T) {
 	}
 	for key, want := range map[string]term{
 		"method": {"direct", false}, "reproducible": {"true", true}, "cacheBytes": {},
-		"sharedAlloc": {},
+		"sharedAlloc": {}, "Max of WithElastic": {"9", false},
 	} {
 		if got.Options[key] != want {
 			t.Errorf("%s is %+v, want %+v", key, got.Options[key], want)
@@ -89,7 +90,7 @@ func TestResolve(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		c, m, err := test.cfg.resolve(&job)
+		c, m, err := test.cfg.resolve(&job, 0)
 		if err != nil {
 			t.Error(err)
 			continue

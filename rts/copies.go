@@ -29,8 +29,9 @@ import (
 //	}
 //
 // After deaths all go back to the step that was copied last, Every steps at most, and the shards are cut anew for the
-// replicas that are left. From there everything has the bits of a job of as many replicas that has loaded a checkpoint
-// of that step. Where a replica and the one that keeps its copy are gone, Restore returns a *checkpoint.LostError.
+// replicas that are left. For a newcomer a copy is made before, and none goes back. From there everything has the bits
+// of a job of as many replicas that has loaded a checkpoint of that step. Where a replica and the one that keeps its
+// copy are gone, Restore returns a *checkpoint.LostError.
 //
 // A replica's copies take four times the memory of its shards: two of its own and two of another's, since a copy stays
 // until the next is complete on all. With Sharding.Over 1, or replicas that have the same shards, nothing is sent, and
@@ -38,12 +39,17 @@ import (
 type Copies struct {
 	Every int // committed steps from copy to copy, 1 or more
 
+	// Hold has newcomers wait, and Commit go on without them. It may change between calls, on all replicas alike. A
+	// Rejoin after a death takes a newcomer in all the same.
+	Hold bool
+
 	memory checkpoint.Memory
 	comm   *gcl.Comm // of Restore; nil: Restore comes next
 	beside *gcl.Comm // a Dup of that, for copies
 	of     *gcl.Comm
 	meta   func() (map[string]string, error)
-	since  int // committed steps since the last copy
+	since  int  // committed steps since the last copy
+	called bool // a newcomer waits, and has been waiting since the last committed step
 }
 
 // Restore comes first, and after every Rejoin. All replicas of c call it, with a session of c's Job, whose program has
@@ -83,13 +89,16 @@ func (k *Copies) Restore(ctx context.Context, c *gcl.Comm, session *ir.Session,
 		}
 		k.of = c
 	}
-	k.comm, k.meta, k.since = c, meta, 0
+	k.comm, k.meta, k.since, k.called = c, meta, 0, false
 	return out, nil
 }
 
 // Commit is gcl.Comm.Commit of a step, which changes the tensors in place. Where Every steps have been committed since
 // the last copy, it begins a copy of the tensors as they are before f. Shards are copied within the replica at once;
 // to the other replica they go beside f. Commit waits for that before it says that f has succeeded.
+//
+// Where a newcomer waits, and there is no Hold, Commit does not call f: it copies the tensors as they are, and returns
+// false and gcl.ErrMembersChanged on all replicas. Call Rejoin and Restore, which go on from there: nothing is lost.
 //
 // Unless done is true the tensors hold anything: call Rejoin, which replicas whose f has failed may do too, and
 // Restore. An error of f aborts the communicator, since the others may wait for this replica in a run of the session.
@@ -100,8 +109,12 @@ func (k *Copies) Commit(ctx context.Context, f func() error) (done bool, err err
 	case k.comm == nil:
 		return false, errors.New("rts: commit: call Restore first, as after each Rejoin")
 	}
-	c, due := k.comm, k.since >= k.Every
+	c, called := k.comm, k.called && !k.Hold
+	due := called || k.since >= k.Every
 	k.comm = nil
+	if called {
+		f = func() error { return nil }
+	}
 	done, err = c.Commit(ctx, func() (err error) {
 		failed := errors.New("the function of a step has panicked")
 		defer func() {
@@ -116,10 +129,15 @@ func (k *Copies) Commit(ctx context.Context, f func() error) (done bool, err err
 	if !done {
 		return false, err
 	}
-	if k.comm, k.since = c, k.since+1; due {
+	k.since++
+	if due {
 		k.since = 1
 		k.memory.Complete()
 	}
+	if called {
+		return false, gcl.ErrMembersChanged
+	}
+	k.comm, k.called = c, errors.Is(err, gcl.ErrMembersChanged)
 	return true, nil
 }
 

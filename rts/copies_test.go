@@ -240,6 +240,8 @@ type leg struct {
 	deaths  []death
 	copies  *rts.Copies
 	died    bool
+	more    int // if above 0: it makes so many steps, in place of steps
+	at      int // committed steps at the end of run
 	survivor
 }
 
@@ -249,7 +251,7 @@ func (l *leg) run(ctx context.Context, c *gcl.Comm) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.session.Close()) }()
+	defer func() { l.at, err = m.at, errors.Join(err, m.session.Close()) }()
 	dies := func(inCopy bool) error {
 		if slices.Contains(l.deaths, death{l.first, m.at, inCopy}) {
 			l.died = true
@@ -275,6 +277,9 @@ func (l *leg) run(ctx context.Context, c *gcl.Comm) (err error) {
 		return err
 	}
 	l.stages = append(l.stages, stage{c.Size(), m.at})
+	if l.more > 0 {
+		l.steps = m.at + l.more
+	}
 	var losses []float32
 	for m.at < l.steps {
 		var loss float32

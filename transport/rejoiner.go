@@ -25,14 +25,19 @@ type Rejoiner interface {
 	// An error is one of ErrLeftBehind, *MinorityError, a *ClosedError if this replica has closed the endpoint, or the
 	// cause of ctx. After it this replica is gone for the others. Rejoin is called once on an endpoint.
 	Rejoin(ctx context.Context, note uint64) (*Rejoined, error)
+
+	// Awaited reports whether a newcomer waits to be taken in, which the next Rejoin of all does, one at a time, and
+	// there is room for it. The replicas do not learn of it at the same time.
+	Awaited() bool
 }
 
 // Rejoined is what the replicas of a transport have agreed on, and this replica's part in it.
 type Rejoined struct {
 	Endpoint   Endpoint
 	Generation int      // 1 is the first after the one in which the transport began
-	Replicas   []int    // by number in the new endpoint, ascending: the number in the last one
-	Notes      []uint64 // by number in the new endpoint: note of Rejoin
+	Replicas   []int    // by number in the new endpoint, ascending: that in the last one; not of those that have come
+	Notes      []uint64 // by number in the new endpoint: note of Rejoin; 0 of those that have come
+	Came       []int    // numbers in the new endpoint of those that have come: they are the last
 	Gone       []Gone   // by number in the last endpoint, ascending
 }
 

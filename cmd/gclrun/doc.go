@@ -17,7 +17,7 @@
 //	GCL_TRANSPORT                   auto, tcp, unix or shm, by -transport
 //
 // Variables of other launchers are removed: OMPI_*, PMIX_*, PMI_*, SLURM_*, all of torchrun's, those by which MPICH and
-// Kubernetes number processes, and GCL_SECRET_FILE. MASTER_ADDR and MASTER_PORT are not set.
+// Kubernetes number processes, GCL_SECRET_FILE and GCL_NEWCOMER. MASTER_ADDR and MASTER_PORT are not set.
 //
 // The secret keeps other users out. It does not keep out processes of the same user (or root), who can read it in
 // /proc/PID/environ, and could also stop the replicas or change their memory. A program that starts others that it
@@ -55,7 +55,15 @@
 // code of gclrun is 0. Each replica that fails is named in a line at once. When fewer are left the others are ended as
 // above. It is for programs that go on without those that are gone, by gcl.Rejoin.
 //
-// The last line on standard error says which replica is to blame:
+// With -max-restarts too, a process is started in the place of one that has failed, so many times in all, also in place
+// of one that was started so. It has the rank, the environment and the core of the one before, and GCL_NEWCOMER=1, by
+// which gcl.Join takes it for a newcomer; its standard input is empty. None is started when no other replica runs, when
+// one has ended with 0, since the job is about to end then, and after a signal but USR1 and USR2. A line at the end
+// says
+//
+//	gclrun: 4 of 5 processes ended well; restarts: 1 of 3
+//
+// If the exit code is not 0, the last line on standard error says which replica is to blame:
 //
 //	gclrun: replica 2 (pid 4711 on node1) was ended by signal 9 (killed)
 //	gclrun: replica 2 (pid 4711 on node1) ended with exit code 3, one of 4 that failed

@@ -17,18 +17,23 @@ import (
 //	      |----------------------|----------------|----------------------|
 //	                      SIGTERM to all   SIGKILL to all         one line: whom to blame
 //
-// The same begins when the last replica has ended and processes that it has started keep its output open. By -survive
-// it does not begin for a replica that fails while enough others have not.
+// The same begins when the last replica has ended and processes that it has started keep its output open. With -survive
+// it does not begin for a replica that fails while enough others have not, or one comes in its place.
 type job struct {
 	replicas       []*replica
 	grace          time.Duration
 	min            int // of -survive: so many replicas go on when others fail; 0: none does
+	restarts       int // of -max-restarts
+	again          func(rank int) (*replica, error)
+	complete       func() // no replica is started any more
 	after          func(time.Duration) <-chan time.Time
 	stdout, stderr *sink
 
 	running int              // replicas
 	endings []ending         // of the others
+	began   int              // of restarts
 	sent    []sending        // signals to the replicas
+	said    <-chan struct{}  // closed when the last line of gclrun has been written; nil: it has
 	overdue <-chan time.Time // the next of steps is due; nil: none is to come
 	taken   int              // how many of steps have been taken
 }
@@ -40,23 +45,23 @@ var steps = []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}
 func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 	endings := make(chan *replica)
 	for _, r := range j.replicas {
-		go func() {
-			_ = r.cmd.Wait() // the state says it
-			r.ended = time.Now()
-			endings <- r
-		}()
+		r.follow(endings)
 	}
-	var said <-chan struct{} // closed when the line about the end has been written
 	code := command.OK
-	interrupted, cut := false, false
-	for j.running = len(j.replicas); j.running > 0 || drained != nil || said != nil; {
+	interrupted, cut, judged := false, false, false
+	for j.running = len(j.replicas); j.running > 0 || drained != nil || j.said != nil; {
 		select {
 		case r := <-endings:
-			j.end(r)
+			if next := j.end(r); next != nil {
+				next.follow(endings)
+			}
+			if j.running == 0 {
+				j.complete()
+			}
 		case <-drained:
 			drained = nil
-		case <-said:
-			said = nil
+		case <-j.said:
+			j.said = nil
 		case <-j.overdue:
 			j.send(steps[j.taken], true)
 			j.taken++
@@ -78,39 +83,75 @@ func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 			cut = true
 			j.cut()
 		}
-		if j.running == 0 && drained == nil && code == command.OK {
-			var line string
-			if line, code = judge(j.endings, j.sent, hostname()); code != command.OK && j.survives() {
-				code = command.OK // and each line has been said
-			}
-			if code != command.OK {
-				said = j.say(line)
-			}
+		if j.running == 0 && drained == nil && !judged {
+			judged = true
+			code = j.judge()
 		}
 	}
 	j.send(syscall.SIGKILL, true) // nothing is left running
 	return j.exit(code)
 }
 
-// survives reports whether enough replicas run or have ended well, by -survive.
-func (j *job) survives() bool {
-	well := j.running
-	for _, e := range j.endings {
-		if e.Code == command.OK {
-			well++
-		}
-	}
-	return j.min > 0 && well >= j.min
+// follow tells of the replica's end.
+func (r *replica) follow(endings chan<- *replica) {
+	go func() {
+		_ = r.cmd.Wait() // the state says it
+		r.ended = time.Now()
+		endings <- r
+	}()
 }
 
-// say writes a line of gclrun's. It waits as long as nobody reads gclrun's output, which the channel tells.
-func (j *job) say(line string) <-chan struct{} {
-	said := make(chan struct{})
+// judge says how the job has ended, if not all is well, and returns the exit code.
+func (j *job) judge() int {
+	line, code := judge(j.endings, j.sent, hostname())
+	well := j.well()
+	if j.min > 0 && well < len(j.endings) {
+		text := fmt.Sprintf("%d of %d processes ended well", well, len(j.endings))
+		if j.restarts > 0 {
+			text += fmt.Sprintf("; restarts: %d of %d", j.began, j.restarts)
+		}
+		j.say(text)
+	}
+	switch {
+	case j.survives():
+		return command.OK
+	case code != command.OK:
+		j.say(line)
+	}
+	return code
+}
+
+// well is how many replicas have ended well.
+func (j *job) well() (n int) {
+	for _, e := range j.endings {
+		if e.Code == command.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// survives reports whether enough replicas run or have ended well, by -survive.
+func (j *job) survives() bool { return j.min > 0 && j.running+j.well() >= j.min }
+
+// replaces reports whether a process may be started in the place of one that fails: as long as -max-restarts allows it,
+// some replica runs, none has ended well, as all soon do then, and nobody has told gclrun to end.
+func (j *job) replaces() bool {
+	told := slices.ContainsFunc(j.sent, func(s sending) bool { return s.own || asksForEnd(s.signal) })
+	return j.began < j.restarts && j.running > 0 && j.well() == 0 && !told
+}
+
+// say writes a line of gclrun's, after those before. It waits as long as nobody reads gclrun's output.
+func (j *job) say(line string) {
+	before, said := j.said, make(chan struct{})
+	j.said = said
 	go func() {
+		if before != nil {
+			<-before
+		}
 		j.stderr.say(line)
 		close(said)
 	}()
-	return said
 }
 
 // hostname is the name of this host, "" if it has none.
@@ -119,8 +160,8 @@ func hostname() string {
 	return name
 }
 
-// end notes that a replica's process has ended.
-func (j *job) end(r *replica) {
+// end notes that a replica's process has ended. It returns the one that has been started in its place, or nil.
+func (j *job) end(r *replica) (next *replica) {
 	j.running--
 	r.gone = r.groupGone()
 	failing := func(e ending) bool { return e.Code != command.OK }
@@ -131,11 +172,12 @@ func (j *job) end(r *replica) {
 	}
 	j.endings = append(j.endings, e)
 	failed := before || failing(e)
-	if j.survives() {
+	if j.survives() || j.replaces() {
 		if line, code := judge([]ending{e}, j.sent, hostname()); code != command.OK {
-			<-j.say(line + "; the others go on")
+			j.say(line + "; the others go on")
+			next = j.replace(r)
 		}
-		failed = false
+		failed = failed && !j.survives()
 	}
 	if failed && !before { // a busy machine may take long to report those that are ending already
 		for _, other := range j.replicas {
@@ -147,6 +189,24 @@ func (j *job) end(r *replica) {
 	if (failed || j.running == 0) && j.overdue == nil && j.taken == 0 {
 		j.overdue = j.after(max(j.grace, moment))
 	}
+	return next
+}
+
+// replace starts a process in the place of a replica that has failed, if it may.
+func (j *job) replace(r *replica) *replica {
+	if !j.replaces() {
+		return nil
+	}
+	j.began++
+	next, err := j.again(r.rank)
+	if err != nil {
+		j.say(err.Error())
+		return nil
+	}
+	j.replicas = append(j.replicas, next)
+	j.running++
+	j.say(fmt.Sprintf("replica %d (pid %d) is started in its place", next.rank, next.cmd.Process.Pid))
+	return next
 }
 
 // send sends a signal to all that is left of the job. own says that nobody has asked gclrun to.

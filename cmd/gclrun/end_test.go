@@ -58,7 +58,7 @@ func TestSurvive(t *testing.T) {
 		s.puppets[2].do(`out "I go on\n"`)
 		s.puppets[2].tell("exit 0")
 		s.puppets[3].tell("exit 0")
-		s.ends(0, "I go on\n", "")
+		s.ends(0, "I go on\n", "gclrun: 2 of 4 processes ended well\n")
 	})
 	t.Run("too few", func(t *testing.T) {
 		s := prepare(t, "-n", "3", "-survive", "-min", "2").raise(3)
@@ -70,7 +70,8 @@ func TestSurvive(t *testing.T) {
 			t.Errorf("%q, want %q", got, failed)
 		}
 		s.puppets[2].tell("exit 4")
-		s.ends(3, "", blamed(s.puppets[1], "ended with exit code 3, one of 2 that failed"))
+		s.ends(3, "", "gclrun: 1 of 3 processes ended well\n"+
+			blamed(s.puppets[1], "ended with exit code 3, one of 2 that failed"))
 	})
 	t.Run("the rest is ended", func(t *testing.T) {
 		s := prepare(t, "-n", "2", "-survive", "-min", "2", "-grace", "7s").raise(2)
@@ -79,7 +80,12 @@ func TestSurvive(t *testing.T) {
 			t.Errorf("grace %v", d)
 		}
 		s.puppets[0].gone()
-		s.ends(3, "", blamed(s.puppets[1], "ended with exit code 3"))
+		s.ends(3, "", "gclrun: 0 of 2 processes ended well\n"+blamed(s.puppets[1], "ended with exit code 3"))
+	})
+	t.Run("all are well", func(t *testing.T) {
+		s := prepare(t, "-n", "2", "-survive").raise(2)
+		s.all("exit 0")
+		s.ends(0, "", "")
 	})
 }
 

@@ -20,7 +20,8 @@ func environs(t *testing.T, flags ...string) []map[string]string {
 		"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
 		"GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME",
 		"MPI_LOCALRANKID", "MPI_LOCALNRANKS", "JOB_COMPLETION_INDEX",
-		"GCL_JOB", "GCL_RENDEZVOUS", "GCL_SECRET", "GCL_SECRET_FILE", "GCL_TRANSPORT"} {
+		"GCL_JOB", "GCL_RENDEZVOUS", "GCL_SECRET", "GCL_SECRET_FILE", "GCL_TRANSPORT",
+		"GCL_NEWCOMER"} {
 		s.gclrun.Env = append(s.gclrun.Env, name+"=outer")
 	}
 	s.raise(n)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/spawn"
 )
 
 // settings are the flags, parsed and checked, and the program.
@@ -21,11 +22,20 @@ type settings struct {
 	grace     time.Duration
 	survive   bool     // replicas go on when others fail
 	min       int      // how many must be left, or have ended well
+	restarts  int      // how many processes may be started in place of those that have failed
 	program   []string // name and arguments
+
+	// Of start, for those that come later.
+	path  string
+	env   *spawn.Environment
+	cores []int
 }
 
 // maxReplicas bounds -n. Each replica takes three descriptors and a thread of gclrun.
 const maxReplicas = 1024
+
+// maxRestarts bounds -max-restarts.
+const maxRestarts = 1 << 20
 
 // transports are the values of -transport.
 var transports = []string{"auto", "tcp", "unix", "shm"}
@@ -45,6 +55,8 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		"SIGTERM; and after that, before SIGKILL")
 	flags.BoolVar(&s.survive, "survive", false, "let the others go on when one fails, for programs that do (gcl.Rejoin)")
 	flags.IntVar(&s.min, "min", 1, "with -survive, end the others when fewer `replicas` than that are left")
+	flags.IntVar(&s.restarts, "max-restarts", 0, "with -survive, start a process in place of one that has failed, so many "+
+		"`times` in all, for programs that take newcomers (gcl.Elastic)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(stdout, usage)
@@ -53,10 +65,10 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, err
 	}
 	s.program = flags.Args()
-	given, bounded := false, false
-	flags.Visit(func(f *flag.Flag) { given, bounded = given || f.Name == "n", bounded || f.Name == "min" })
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	switch {
-	case !given:
+	case !given["n"]:
 		return nil, errors.New("-n is missing, want the number of replicas")
 	case s.n < 1 || s.n > maxReplicas:
 		return nil, fmt.Errorf("-n %d, want 1 to %d", s.n, maxReplicas)
@@ -64,8 +76,12 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, fmt.Errorf("-transport %q, want one of %s", s.transport, strings.Join(transports, ", "))
 	case s.grace < 0:
 		return nil, fmt.Errorf("-grace %v, want 0 or more", s.grace)
-	case bounded && !s.survive:
+	case given["min"] && !s.survive:
 		return nil, errors.New("-min without -survive: the others end when one fails")
+	case given["max-restarts"] && !s.survive:
+		return nil, errors.New("-max-restarts without -survive: the others end when one fails")
+	case s.restarts < 0 || s.restarts > maxRestarts:
+		return nil, fmt.Errorf("-max-restarts %d, want 0 to %d", s.restarts, maxRestarts)
 	case s.min < 1 || s.min > s.n:
 		return nil, fmt.Errorf("-min %d, want 1 to -n, %d", s.min, s.n)
 	case len(s.program) == 0:
@@ -101,7 +117,9 @@ and USR2 are passed on; a second INT kills. When one replica fails, the others a
 replica is to blame, and the exit code is that of the replica: 128 + n after signal n. It is 2 when the flags are wrong,
 127 when there is no such program, 126 when it cannot be started, and 1 when gclrun itself fails.
 
-With -survive a line says which replica has failed, the others go on as long as -min of them have not, and the exit code
-is 0 if so many end well.
+With -survive a line says which replica has failed, the others go on as long as -min of them have not, and the exit
+code is 0 if so many end well. With -max-restarts too, a process is started in the place of one that has failed, with
+its rank and GCL_NEWCOMER=1, and the others take it in: see gcl.Elastic. It finds standard input empty. None is started
+when one has ended with 0, or after a signal.
 
 `

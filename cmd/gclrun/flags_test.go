@@ -33,6 +33,10 @@ func TestParse(t *testing.T) {
 		{"-n 4 -min 2 prog", "-min without -survive: the others end when one fails"},
 		{"-n 4 -survive -min 0 prog", "-min 0, want 1 to -n, 4"},
 		{"-n 4 -survive -min 5 prog", "-min 5, want 1 to -n, 4"},
+		{"-n 4 -survive -max-restarts 1048576 prog", ""},
+		{"-n 4 -max-restarts 2 prog", "-max-restarts without -survive: the others end when one fails"},
+		{"-n 4 -survive -max-restarts -1 prog", "-max-restarts -1, want 0 to 1048576"},
+		{"-n 4 -survive -max-restarts 1048577 prog", "-max-restarts 1048577, want 0 to 1048576"},
 		{"-n 4 -grace -1s prog", "-grace -1s, want 0 or more"},
 		{"-n 4 -grace 5 prog", `invalid value "5" for flag -grace: parse error`},
 	} {
@@ -72,7 +76,8 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"gclrun -n 4 -bind ./train -epochs 10", "\n  -n replicas\n", "\n  -bind\n",
-		"\n  -transport transport\n", "\n  -prefix\n", "\n  -grace duration\n", "\n  -survive\n", "\n  -min replicas\n"}
+		"\n  -transport transport\n", "\n  -prefix\n", "\n  -grace duration\n", "\n  -survive\n", "\n  -min replicas\n",
+		"\n  -max-restarts times\n", "GCL_NEWCOMER=1"}
 	for _, entry := range e.Replica(0) {
 		name, _, _ := strings.Cut(entry, "=")
 		want = append(want, name)

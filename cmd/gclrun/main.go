@@ -56,11 +56,20 @@ func run(args []string, after func(time.Duration) <-chan time.Time) int {
 	if !sameFile(os.Stdout, os.Stderr) {
 		stderr = newSink(os.Stderr)
 	}
-	j := &job{replicas: replicas, grace: s.grace, after: after, stdout: stdout, stderr: stderr}
+	pumps := pumpAll(replicas, stdout, stderr, s.prefix)
+	j := &job{replicas: replicas, grace: s.grace, after: after, stdout: stdout, stderr: stderr,
+		complete: pumps.complete}
 	if s.survive {
-		j.min = s.min
+		j.min, j.restarts = s.min, s.restarts
+		j.again = func(rank int) (*replica, error) {
+			r, err := s.again(rank)
+			if err == nil {
+				pumps.add(r)
+			}
+			return r, err
+		}
 	}
-	return j.wait(signals, pumpAll(replicas, stdout, stderr, s.prefix))
+	return j.wait(signals, pumps.drained())
 }
 
 // startCode is the exit code for an error of start.

@@ -108,20 +108,41 @@ func (s *sink) failure() error {
 	return s.err
 }
 
-// pumpAll passes on the output of all replicas. The channel is closed when all of it has been written.
-func pumpAll(replicas []*replica, stdout, stderr *sink, prefix bool) <-chan struct{} {
-	var pumps sync.WaitGroup
+// pumps pass on the output of replicas.
+type pumps struct {
+	stdout, stderr *sink
+	prefix         bool
+	running        sync.WaitGroup // and one for those that may be added
+}
+
+// pumpAll passes on the output of all replicas.
+func pumpAll(replicas []*replica, stdout, stderr *sink, prefix bool) *pumps {
+	p := &pumps{stdout: stdout, stderr: stderr, prefix: prefix}
+	p.running.Add(1)
 	for _, r := range replicas {
-		begin := ""
-		if prefix {
-			begin = fmt.Sprintf("[%d] ", r.rank)
-		}
-		pumps.Go(func() { stdout.pump(&stream{r.stdout, begin}) })
-		pumps.Go(func() { stderr.pump(&stream{r.stderr, begin}) })
+		p.add(r)
 	}
+	return p
+}
+
+// complete says that none is added any more.
+func (p *pumps) complete() { p.running.Done() }
+
+// add passes on the output of one more.
+func (p *pumps) add(r *replica) {
+	begin := ""
+	if p.prefix {
+		begin = fmt.Sprintf("[%d] ", r.rank)
+	}
+	p.running.Go(func() { p.stdout.pump(&stream{r.stdout, begin}) })
+	p.running.Go(func() { p.stderr.pump(&stream{r.stderr, begin}) })
+}
+
+// drained is closed when all output has been written.
+func (p *pumps) drained() <-chan struct{} {
 	drained := make(chan struct{})
 	go func() {
-		pumps.Wait()
+		p.running.Wait()
 		close(drained)
 	}()
 	return drained

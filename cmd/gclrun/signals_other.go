@@ -5,7 +5,11 @@ package main
 import (
 	"os"
 	"os/signal"
+	"syscall"
 )
+
+// asksForEnd reports whether replicas that get a signal are to end.
+func asksForEnd(syscall.Signal) bool { return true }
 
 // listen begins to collect interrupts. The console sends Ctrl-C to the replicas too, so there is nothing to pass on.
 func listen() <-chan os.Signal {

@@ -14,6 +14,9 @@ import (
 var passedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 	syscall.SIGUSR2}
 
+// asksForEnd reports whether replicas that get a signal are to end, as far as gclrun can know.
+func asksForEnd(s syscall.Signal) bool { return s != syscall.SIGUSR1 && s != syscall.SIGUSR2 }
+
 // listen begins to collect the signals to pass on. A signal that is ignored, as nohup does, stays so, also in replicas.
 // A closed pipe at an output of gclrun becomes an error of Write.
 func listen() <-chan os.Signal {

@@ -31,31 +31,26 @@ func (e *startError) Unwrap() error { return e.err }
 // The calling goroutine stays locked to its thread: a replica dies with the thread that has started it (spawn.Own).
 func (s *settings) start(cores []int) ([]*replica, error) {
 	runtime.LockOSThread()
-	path, err := exec.LookPath(s.program[0])
-	if err != nil {
+	var err error
+	if s.path, err = exec.LookPath(s.program[0]); err != nil {
 		return nil, &startError{err}
 	}
-	env, err := spawn.NewEnvironment(os.Environ(), s.n, s.transport)
-	if err != nil {
+	if s.env, err = spawn.NewEnvironment(os.Environ(), s.n, s.transport); err != nil {
 		return nil, err
 	}
+	s.cores = cores
 	in, err := newInput(os.Stdin)
 	if err != nil {
 		return nil, err
 	}
 	var replicas []*replica
 	for rank := range s.n {
-		cmd := &exec.Cmd{Path: path, Args: s.program, Env: env.Replica(rank), SysProcAttr: spawn.Own()}
+		r := s.replica(rank)
 		if rank == 0 {
-			cmd.Stdin = in.child
+			r.cmd.Stdin = in.child
 		}
-		r := &replica{rank: rank, cmd: cmd}
-		start := r.start
-		if s.bind {
-			start = func() error { return onCore(cores[rank], r.start) }
-		}
-		err := start()
-		if cmd.Process != nil {
+		err := s.launch(r)
+		if r.cmd.Process != nil {
 			replicas = append(replicas, r)
 		}
 		if err != nil {
@@ -65,6 +60,30 @@ func (s *settings) start(cores []int) ([]*replica, error) {
 	}
 	in.feed()
 	return replicas, nil
+}
+
+// replica is one that has not been started.
+func (s *settings) replica(rank int) *replica {
+	return &replica{rank: rank, cmd: &exec.Cmd{Path: s.path, Args: s.program, Env: s.env.Replica(rank),
+		SysProcAttr: spawn.Own()}}
+}
+
+// launch starts a replica, on its core.
+func (s *settings) launch(r *replica) error {
+	if s.bind {
+		return onCore(s.cores[r.rank], r.start)
+	}
+	return r.start()
+}
+
+// again starts a process in the place of a replica that has failed. The calling goroutine is that of start.
+func (s *settings) again(rank int) (*replica, error) {
+	r := s.replica(rank)
+	r.cmd.Env = append(r.cmd.Env, "GCL_NEWCOMER=1")
+	if err := s.launch(r); err != nil {
+		return nil, fmt.Errorf("a process in the place of replica %d: %w", rank, err)
+	}
+	return r, nil
 }
 
 // start starts the replica with two pipes for its output.

@@ -88,6 +88,23 @@ func TestBind(t *testing.T) {
 	s.ends(0, "", "")
 }
 
+// TestBindRestart: who comes in the place of another has its core.
+func TestBindRestart(t *testing.T) {
+	list := cores(t)
+	if len(list) < 2 {
+		t.Skip("one core")
+	}
+	s := prepare(t, "-n", "2", "-bind", "-survive", "-max-restarts", "1").raise(2)
+	s.puppets[1].tell("exit 3")
+	next := s.replaced(s.puppets[1], "ended with exit code 3")
+	if got, want := next.ask("affinity"), fmt.Sprint(spread(list, siblings)[1]); got != want {
+		t.Errorf("replica 1 has cores %s, want %s", got, want)
+	}
+	next.tell("exit 0")
+	s.puppets[0].tell("exit 0")
+	s.ends(0, "", "gclrun: 2 of 3 processes ended well; restarts: 1 of 1\n")
+}
+
 // TestUnbound: without -bind nothing is bound.
 func TestUnbound(t *testing.T) {
 	s := prepare(t, "-n", "1").raise(1)

@@ -79,7 +79,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	cfg.given = given["n"]
 	if cfg.compare {
 		for _, name := range []string{"n", "steps", "lr", "seed", "whole", "overlap", "sample", "temperature",
-			"checkpoint", "resume", "survive", "copy", "die"} {
+			"checkpoint", "resume", "survive", "copy", "die", "await"} {
 			if given[name] {
 				return config{}, fmt.Errorf("-compare and -%s: want one of them", name)
 			}

@@ -20,7 +20,7 @@
 //	go run ./examples/charlm [-n replicas] [-minutes time | -steps number] [-size parameters] [-batch windows] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-whole] [-overlap] [-bucket bytes]
 //		[-sample characters] [-temperature degree] [-checkpoint directory [-resume]]
-//		[-survive [-copy steps] [-die replica:step]]
+//		[-survive [-copy steps] [-die replica:step] [-await replicas:step]]
 //	go run ./examples/charlm -compare [-minutes time] [-size parameters] [-batch windows] [-clip norm] [-method name]
 //		[-bucket bytes]
 //
@@ -32,7 +32,9 @@
 // losses, to the bit, that an uninterrupted training of so many -steps has.
 //
 // With -survive the others go on when replicas die, from the last copy of all shards in the memory of others: see
-// rts.Copies. Where a batch can then not be shared equally, each replica has as many windows as there are for all.
+// rts.Copies. A process that comes in the place of one, as by gclrun -max-restarts, gets its share of the others. With
+// -await it is taken in before a certain step, for which the others wait. Where a batch can then not be shared equally,
+// each replica has as many windows as there are for all.
 //
 // The replicas are goroutines. Under a launcher each is a process, and replica 0 prints, evaluates and makes up the
 // text:
@@ -51,6 +53,7 @@ package main
 import (
 	"context"
 	"io"
+	"strings"
 
 	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/member"
@@ -65,20 +68,22 @@ func main() {
 
 // run is the program on the text that load gives: it returns the exit code.
 func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
-	all := stdout
-	return member.Run(ctx, "charlm", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
-		return runMember(ctx, me, args, load, stdout, all)
-	})
+	var help strings.Builder
+	cfg, mistake := parseFlags(args, &help)
+	return member.Run(ctx, "charlm", stdout, stderr, func(me *member.Member, own io.Writer) error {
+		if mistake != nil {
+			_, _ = io.WriteString(own, help.String()) // command.Main says what is lost
+			return member.Mistake{Err: mistake}
+		}
+		return runMember(ctx, me, cfg, load, own, stdout)
+	}, cfg.Options()...)
 }
 
 // runMember is the program in a job, or in none. What it prints when replica 0 is gone goes to all.
-func runMember(ctx context.Context, me *member.Member, args []string, load func() (*text, error),
-	stdout, all io.Writer) error {
-	cfg, err := parseFlags(args, stdout)
-	if err == nil {
-		cfg.me = me
-		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
-	}
+func runMember(ctx context.Context, me *member.Member, cfg config, load func() (*text, error), stdout,
+	all io.Writer) (err error) {
+	cfg.me = me
+	cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	if err == nil {
 		err = cfg.check()
 	}

@@ -26,8 +26,8 @@ import (
 // TestMain is main of the programs that the tests start. Each is the test binary under the program's name, so that its
 // environment has the launcher's variables and no other.
 func TestMain(m *testing.M) {
-	programs := map[string]func() error{"replica": replica, "srun": srun, "scontrol": scontrol, "torchrun": torchrun,
-		"ssh": ssh}
+	programs := map[string]func() error{"replica": replica, "survivor": survivor, "srun": srun, "scontrol": scontrol,
+		"torchrun": torchrun, "ssh": ssh}
 	if program := programs[filepath.Base(os.Args[0])]; program != nil {
 		var end *exec.ExitError
 		switch err := program(); {
@@ -118,7 +118,7 @@ func newPrograms(t *testing.T, s *hosttest.Stage) programs {
 		t.Fatal(err)
 	}
 	p := programs{s, t.TempDir()}
-	for _, name := range []string{"replica", "srun", "scontrol", "torchrun", "ssh"} {
+	for _, name := range []string{"replica", "survivor", "srun", "scontrol", "torchrun", "ssh"} {
 		if err := os.Symlink(self, p.path(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestLaunchers(t *testing.T) {
 				p.join(t, env, job.hosts)
 			})
 		}
-		t.Run("Kubernetes", func(t *testing.T) { p.join(t, pods(t), four) })
+		t.Run("Kubernetes", func(t *testing.T) { p.join(t, pods(t, "kubernetes.yaml"), four) })
 		t.Run("by hand", func(t *testing.T) {
 			env := make([][]string, 4)
 			for rank := range env {
@@ -209,12 +209,12 @@ func (p programs) join(t *testing.T, env [][]string, hosts []int) {
 	all.Wait()
 }
 
-// pods are the environments of the containers in kubernetes.yaml: the variables of the manifest, and those that the Job
+// pods are the environments of the containers in a manifest: the variables of the manifest, and those that the Job
 // controller and the kubelet add. The secret is mounted where the manifest has it. The stage resolves the names of pods
 // in place of the headless Service.
-func pods(t *testing.T) [][]string {
+func pods(t *testing.T, name string) [][]string {
 	t.Helper()
-	manifest, err := os.ReadFile("kubernetes.yaml")
+	manifest, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,15 +343,23 @@ func allSay(arguments ...string) string {
 	return out.String()
 }
 
-// srun starts the tasks of a step of two nodes with two tasks each, in the recorded environments. It knows the flags of
-// the recipe. A file "code" in the working directory has the exit code that it ends with in place of starting anything.
+// srun starts the tasks of a step of two nodes with two tasks each, in the recorded environments, or of a step of one
+// task, on the first node if no other is given, in that of the node's first. It knows the flags of the recipes. A file
+// "code" in the working directory has the exit code that it ends with in place of starting anything.
 func srun() error {
 	known := []string{"--mpi=none", "--distribution=block", "--cpus-per-task=3", "--cpu-bind=cores",
 		"--kill-on-bad-exit=0"}
-	arguments := os.Args[1:]
+	alone := []string{"--exact", "--nodes=1", "--ntasks=1", "--nodelist=n1", "--nodelist=n2"}
+	arguments, node, tasks := os.Args[1:], 0, 4
 	for len(arguments) > 0 && strings.HasPrefix(arguments[0], "-") {
-		if !slices.Contains(known, arguments[0]) {
+		switch {
+		case slices.Contains(alone, arguments[0]):
+			tasks = 1
+		case !slices.Contains(known, arguments[0]):
 			return fmt.Errorf("flag %s is not known", arguments[0])
+		}
+		if arguments[0] == "--nodelist=n2" {
+			node = 1
 		}
 		arguments = arguments[1:]
 	}
@@ -370,11 +378,18 @@ func srun() error {
 	for rank := range env {
 		env[rank] = append(env[rank], own()...)
 	}
+	if tasks == 1 {
+		return startAll(env[2*node:2*node+1], []int{node}, arguments)
+	}
 	return startAll(env, []int{0, 0, 1, 1}, arguments)
 }
 
-// scontrol says how it was called.
+// scontrol lists nodes, or says how it was called.
 func scontrol() error {
+	if slices.Equal(os.Args[1:], []string{"show", "hostnames", "n[1-2]"}) {
+		fmt.Print("n1\nn2\n")
+		return nil
+	}
 	fmt.Printf("scontrol %q\n", os.Args[1:])
 	return nil
 }

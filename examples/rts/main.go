@@ -15,7 +15,8 @@
 //
 //	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-accumulate micro-batches] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify]
-//		[-svg file] [-checkpoint directory [-resume]] [-survive [-copy steps] [-die replica:step]] [-pprof directory]
+//		[-svg file] [-checkpoint directory [-resume]] [-survive [-copy steps] [-die replica:step] [-await replicas:step]]
+//		[-pprof directory]
 //
 // # A batch that the replicas cannot share equally
 //
@@ -60,11 +61,15 @@
 //
 //	replica 2 has died: 3 go on from step 40
 //
-// Where nobody has a shard any more, they go on from -checkpoint, if it has one. By -die a replica fails. Processes may
-// be killed:
+// Where nobody has a shard any more, they go on from -checkpoint, if it has one. By -die a replica fails, and
+// one that is a process is killed. A process may come in its place, which loses no step:
 //
 //	go run ./examples/rts -survive -die 2:45
 //	./gclrun -n 4 -survive ./rts -survive
+//	./gclrun -n 4 -survive -max-restarts 1 ./rts -survive -die 2:45 -await 4:231
+//
+// With -await they take it in before a certain step, and wait for it if need be: here three go on to step 230, and four
+// from there.
 //
 // # Processes
 //
@@ -92,6 +97,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"gogcl.dev/examples/digits/perceptron"
@@ -110,19 +116,21 @@ func main() {
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	all := stdout
-	return member.Run(ctx, "rts", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
-		return runMember(ctx, me, args, stdout, all)
-	})
+	var help strings.Builder
+	cfg, mistake := parseFlags(args, &help)
+	return member.Run(ctx, "rts", stdout, stderr, func(me *member.Member, own io.Writer) error {
+		if mistake != nil {
+			_, _ = io.WriteString(own, help.String()) // command.Main says what is lost
+			return member.Mistake{Err: mistake}
+		}
+		return runMember(ctx, me, cfg, own, stdout)
+	}, cfg.Options()...)
 }
 
 // runMember is the program in a job, or in none. What it prints when replica 0 is gone goes to all.
-func runMember(ctx context.Context, me *member.Member, args []string, stdout, all io.Writer) error {
-	cfg, err := parseFlags(args, stdout)
-	if err == nil {
-		cfg.me = me
-		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
-	}
+func runMember(ctx context.Context, me *member.Member, cfg config, stdout, all io.Writer) (err error) {
+	cfg.me = me
+	cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	if err != nil {
 		return member.Mistake{Err: err}
 	}

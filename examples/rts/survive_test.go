@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/jobtest"
 )
 
@@ -17,18 +18,28 @@ func quiet(t testing.TB) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 }
 
-// leg is replicas that train to the end of a pass.
-type leg struct{ replicas, passes int }
+// leg is replicas that train to the end of a pass, or of a step.
+type leg struct{ replicas, passes, step int }
 
 // resumed trains, and each time resumes on others.
 func resumed(t *testing.T, dir string, legs ...leg) {
 	t.Helper()
+	step := 0
 	for i, l := range legs {
 		args := []string{"-n", strconv.Itoa(l.replicas), "-epochs", strconv.Itoa(l.passes), "-checkpoint", dir}
 		if i > 0 {
 			args = append(args, "-resume")
 		}
-		output(t, args...)
+		if l.passes > 0 {
+			output(t, args...)
+			step = l.passes * 23
+			continue
+		}
+		args[3] = "1000"
+		if got := runWith(jobtest.Countdown(t.Context(), l.step-step), args...); got.code != command.Interrupted {
+			t.Fatalf("rts %s: %+v", args, got)
+		}
+		step = l.step
 	}
 }
 
@@ -41,9 +52,9 @@ func TestSurvive(t *testing.T) {
 		legs []leg
 		want string
 	}{
-		{"2:30", []leg{{4, 1}, {3, 3}}, "replica 2 has died: 3 go on from step 23"},
-		{"0:30", []leg{{4, 1}, {3, 3}}, "replica 0 has died: 3 go on from step 23"},
-		{"3:40,0:60", []leg{{4, 1}, {3, 2}, {2, 3}},
+		{"2:30", []leg{{4, 1, 0}, {3, 3, 0}}, "replica 2 has died: 3 go on from step 23"},
+		{"0:30", []leg{{4, 1, 0}, {3, 3, 0}}, "replica 0 has died: 3 go on from step 23"},
+		{"3:40,0:60", []leg{{4, 1, 0}, {3, 2, 0}, {2, 3, 0}},
 			"replica 3 has died: 3 go on from step 23\n.*replica 0 has died: 2 go on from step 46"},
 	} {
 		dir := t.TempDir()
@@ -70,7 +81,7 @@ func TestSurviveLost(t *testing.T) {
 		!strings.Contains(got, "replica 0 has died: 1 goes on from step 46\n") {
 		t.Errorf("it prints\n%s", got)
 	}
-	resumed(t, dir+"/resumed", leg{4, 1}, leg{2, 2}, leg{1, 3})
+	resumed(t, dir+"/resumed", leg{4, 1, 0}, leg{2, 2, 0}, leg{1, 3, 0})
 	wantSame(t, dir+"/survivors", dir+"/resumed")
 }
 
@@ -103,7 +114,7 @@ func TestSurviveJob(t *testing.T) {
 		if err != nil || step%23 != 0 || step < 23 {
 			t.Fatalf("they went on from step %d, error %v", step, err)
 		}
-		resumed(t, dir+"/resumed", leg{4, step / 23}, leg{3, 25})
+		resumed(t, dir+"/resumed", leg{4, step / 23, 0}, leg{3, 25, 0})
 		wantSame(t, dir+"/survivors", dir+"/resumed")
 	}
 }
@@ -114,6 +125,11 @@ func TestSurviveMistakes(t *testing.T) {
 		{"-die 2:45", "-die: there is no -survive"},
 		{"-survive -die 2", `invalid value "2" for flag -die: "2": want replica:step, as 2:45`},
 		{"-survive -die 2:0", `invalid value "2:0" for flag -die: "2:0": want replica:step, as 2:45`},
+		{"-await 4:45", "-await: there is no -survive"},
+		{"-survive -await 4", `invalid value "4" for flag -await: "4": want replicas:step, as 4:200`},
+		{"-survive -await 0:3", `invalid value "0:3" for flag -await: "0:3": want replicas:step, as 4:200`},
+		{"-survive -await 4:0", `invalid value "4:0" for flag -await: "4:0": want replicas:step, as 4:200`},
+		{"-survive -await 4:45", "-await: the replicas are goroutines, and newcomers are processes: start them by gclrun"},
 		{"-survive -copy 0", "-copy 0: there must be at least 1 step from copy to copy"},
 		{"-survive -verify", "-verify: with -survive the number of replicas changes, and the reference's does not"},
 	} {

@@ -37,6 +37,8 @@ type Fabric struct {
 
 	mu        sync.Mutex // guards what follows, and the fields of processes
 	listeners map[string]*listener
+	owners    map[string]*Process            // by address: who listens there, or did
+	hosts     map[netip.Addr]map[string]bool // that have an address
 	port      int
 	dialled   map[string]uint64 // by dialer and address: how often
 	harm      []string
@@ -50,7 +52,8 @@ type Fabric struct {
 // New makes a network. Two of the same seed and faults do the same harm to connections that are dialled in the same
 // order: chances are drawn by the number of a dial among those of one process to one address.
 func New(seed uint64, faults Faults) *Fabric {
-	return &Fabric{seed: seed, faults: faults, listeners: map[string]*listener{}, port: firstPort,
+	return &Fabric{seed: seed, faults: faults, listeners: map[string]*listener{}, owners: map[string]*Process{},
+		hosts: map[netip.Addr]map[string]bool{}, port: firstPort,
 		dialled: map[string]uint64{}, conns: map[*conn]bool{}, cuts: map[[2]string]bool{}}
 }
 
@@ -108,6 +111,12 @@ type Process struct {
 
 // Process makes a process on a host, which listens and is seen at the address. name tells processes apart.
 func (f *Fabric) Process(name, host string, address netip.Addr) *Process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hosts[address] == nil {
+		f.hosts[address] = map[string]bool{}
+	}
+	f.hosts[address][host] = true
 	return &Process{f: f, name: name, host: host, address: address, life: newLife()}
 }
 
@@ -182,12 +191,22 @@ func (p *Process) Spare() (io.Closer, error) {
 	return &spare{p: p}, nil
 }
 
+// Address is that at which it listens and is seen.
+func (p *Process) Address() netip.Addr { return p.address }
+
 // Host implements netstack.Stack.
 func (p *Process) Host() string { return p.host }
 
 // failed is an error as package net has them.
 func failed(op, network string, err error) error {
 	return &net.OpError{Op: op, Net: network, Err: os.NewSyscallError(op, err)}
+}
+
+// Owner is the process that listens at an address, or did last, or nil.
+func (f *Fabric) Owner(address string) *Process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.owners[address]
 }
 
 // Listen implements netstack.Stack. A port of 0 is any that is free.
@@ -199,6 +218,14 @@ func (p *Process) Listen(_ context.Context, network, address string) (net.Listen
 	if err != nil {
 		return nil, err
 	}
+	if p.Dead() {
+		return nil, failed("listen", network, syscall.EADDRNOTAVAIL)
+	}
+	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		if hosts := f.hosts[tcp.AddrPort().Addr()]; hosts != nil && !hosts[p.host] {
+			return nil, failed("bind", network, syscall.EADDRNOTAVAIL)
+		}
+	}
 	if f.listeners[at.String()] != nil {
 		return nil, failed("listen", network, syscall.EADDRINUSE)
 	}
@@ -206,7 +233,7 @@ func (p *Process) Listen(_ context.Context, network, address string) (net.Listen
 		return nil, failed("listen", network, err)
 	}
 	l := &listener{p: p, network: network, at: at, changed: make(chan struct{})}
-	f.listeners[at.String()] = l
+	f.listeners[at.String()], f.owners[at.String()] = l, p
 	return l, nil
 }
 

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"context"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,19 @@ func (p *Process) Dead() bool { return p.killed.Load() }
 
 // Died is closed when the process has been killed.
 func (p *Process) Died() <-chan struct{} { return p.died }
+
+// Lives is a context that ends when the process is killed, and with cancel, which has to be called.
+func (p *Process) Lives(ctx context.Context) (lives context.Context, cancel func()) {
+	lives, stop := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.died:
+			stop()
+		case <-lives.Done():
+		}
+	}()
+	return lives, stop
+}
 
 // Exit has the kernel say, a while later, that the process has ended, whose connections are closed.
 func (p *Process) Exit(late time.Duration) {

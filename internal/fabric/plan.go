@@ -1,6 +1,9 @@
 package fabric
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -18,9 +21,25 @@ type plan struct {
 	Snapped []int   // with whom some have lost their connections, one after another
 	Victims []int   // that are stopped, leave, or do not wait
 
+	Most      int // replicas that the job may have; 0: nobody comes
+	Newcomers []Newcomer
+	Tail      int // more steps, with TailPause before each: so long that newcomers have the time to come
+
 	blows []blow
 	last  time.Duration // when the last blow comes
 }
+
+// Newcomer is a process that comes to the job some time after Strike. It may be killed in the place of any write.
+type Newcomer struct {
+	*Process
+	At time.Duration
+}
+
+// TailPause is before each step of the tail.
+const TailPause = time.Second
+
+// tailTime is how long newcomers may need when all else is over.
+const tailTime = 14 * time.Second
 
 // blow is a harm at some time after Strike.
 type blow struct {
@@ -33,8 +52,101 @@ func (s *Scene) survives() bool {
 		Flaps, Both}, s.Trouble)
 }
 
-// draw plans what happens.
-func (s *Scene) draw() {
+// Severs reports whether the trouble may be that what two send each other does not arrive, and both live. On one host
+// only a test does that.
+func (s *Scene) Severs() bool {
+	return slices.Contains([]Trouble{Halves, Thirds, OneWay, Snap, Flaps, Both}, s.Trouble)
+}
+
+// comes plans who comes to the job, by chances of its own: the trouble stays that of the seed.
+func (s *Scene) comes(c *rand.Rand) {
+	n := len(s.Processes)
+	if c.IntN(4) > 0 || s.Trouble == Host && s.Hosts == 1 {
+		return
+	}
+	s.Most = n + c.IntN(3)
+	calm, together, relay := c.IntN(8) == 0, c.IntN(2) == 0, s.Trouble == Freeze && c.IntN(3) > 0
+	if calm { // there is no trouble, and they come soon: see Survivors.Judge
+		s.Trouble, s.Most, s.plan = None, n+2, plan{Seeded: s.Seeded, Steps: s.Steps, Pause: s.Pause, Most: n + 2}
+	}
+	if relay = relay && !calm; relay { // the others end one by one, and leave the job to those that come
+		s.blows, s.last, s.Most = nil, 0, n+2
+		s.blow(s.At, s.Processes[s.Victim].Stop)
+		at := s.At + 3*time.Second
+		for _, r := range c.Perm(n) {
+			if r != s.Victim {
+				at += time.Duration(c.Int64N(int64(2 * time.Second)))
+				s.blow(at, func() { s.Processes[r].Kill(false, 0) })
+			}
+		}
+		s.blow(s.At+time.Duration(c.Int64N(int64(at-s.At+2*time.Second))), s.Processes[s.Victim].Resume)
+	}
+	for i := range 1 + c.IntN(2) {
+		host, at := "node", netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		if s.Hosts > 1 {
+			host, at = fmt.Sprint("node", c.IntN(s.Hosts)), netip.AddrFrom4([4]byte{10, 0, 1, byte(i + 1)})
+		}
+		p := Newcomer{s.Fabric.Process(fmt.Sprint(n+i), host, at), 0}
+		switch c.IntN(4) {
+		case 0: // before
+			p.At = time.Duration(c.Int64N(int64(1 + s.At)))
+		case 1: // about when the trouble begins
+			p.At = max(0, s.At+time.Duration(c.Int64N(int64(1+40*s.Delay)))-20*s.Delay)
+		case 2: // while the others agree
+			p.At = s.At + time.Duration(c.Int64N(int64(50*time.Millisecond)))
+		default:
+			p.At = s.At + time.Duration(c.Int64N(int64(6*time.Second)))
+		}
+		switch {
+		case calm && i > 0 && together:
+			p.At = s.Newcomers[0].At
+		case calm || relay:
+		case c.IntN(4) == 0:
+			p.KillAfter(c.IntN(20 * n))
+		}
+		s.Newcomers = append(s.Newcomers, p)
+		s.last = max(s.last, p.At)
+	}
+	if calm || relay || c.IntN(4) == 0 {
+		s.Tail = int((s.last - s.At + tailTime) / TailPause)
+	}
+	s.Steps += s.Tail
+}
+
+// NobodyComes has it be a job without newcomers.
+func (s *Scene) NobodyComes() {
+	s.Steps -= s.Tail
+	s.Most, s.Newcomers, s.Tail = 0, nil, 0
+}
+
+// Process is a replica of the job that it began with, or, with the numbers after those, a newcomer.
+func (s *Scene) Process(r int) *Process {
+	if n := len(s.Processes); r >= n {
+		return s.Newcomers[r-n].Process
+	}
+	return s.Processes[r]
+}
+
+// Parties is how many processes there are, with those that come.
+func (s *Scene) Parties() int { return len(s.Processes) + len(s.Newcomers) }
+
+// Over reports whether a job that has so many members makes no more steps. It waits for no newcomer for which there is
+// no room.
+func (s *Scene) Over(done uint64, members int) bool {
+	return int(done) >= s.Steps || s.Tail > 0 && int(done) >= s.Steps-s.Tail && members >= s.Most
+}
+
+// Rest is the pause before a step.
+func (s *Scene) Rest(step uint64) time.Duration {
+	if int(step) >= s.Steps-s.Tail {
+		return TailPause
+	}
+	return s.Pause
+}
+
+// draw plans what happens. coming is the chances of newcomers.
+func (s *Scene) draw(coming *rand.Rand) {
+	defer s.comes(coming)
 	c, n := s.Chances, len(s.Processes)
 	s.Seeded, s.Steps = c.Uint64(), 3+c.IntN(8)
 	s.Pause = time.Duration(c.Int64N(int64(100 * time.Millisecond)))
@@ -97,14 +209,14 @@ func (s *Scene) draw() {
 		s.blow(at+soon(), func() { s.Processes[order[1]].KillAfter(writes) })
 	case Host:
 		lost := s.Processes[s.Victim].host
-		for _, p := range s.Processes {
-			if p.host == lost {
-				s.blow(at, func() {
+		s.blow(at, func() {
+			for r := range s.Parties() {
+				if p := s.Process(r); p.host == lost {
 					p.Cut()
 					p.Kill(false, 0)
-				})
+				}
 			}
-		}
+		})
 	case Freeze:
 		freeze(at, s.Victim)
 	case Halves, Thirds:
@@ -207,4 +319,4 @@ func (s *Scene) Strike() {
 }
 
 // SameHost reports whether two replicas share a kernel.
-func (s *Scene) SameHost(a, b int) bool { return s.Processes[a].host == s.Processes[b].host }
+func (s *Scene) SameHost(a, b int) bool { return s.Process(a).host == s.Process(b).host }

@@ -165,7 +165,7 @@ func NewScene(seed uint64, troubles ...Trouble) *Scene {
 		time.AfterFunc(s.At, victim.Mute)
 	}
 	if s.survives() {
-		s.draw()
+		s.draw(rand.New(rand.NewPCG(seed, 2)))
 	}
 	return s
 }

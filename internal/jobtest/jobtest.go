@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,10 +51,12 @@ type Result struct {
 
 // Job is a running job.
 type Job struct {
-	Processes []*exec.Cmd // by replica
+	Processes []*exec.Cmd // by replica, and then the newcomers
 	stdout    []*output
 	stderr    []*output
+	ctx       context.Context
 	stop      context.CancelFunc
+	make      func(ctx context.Context, rank int) *exec.Cmd
 }
 
 // output is what a process writes. It may be looked at while the process runs.
@@ -94,8 +97,13 @@ func Environment() []string {
 // Start starts the program as n processes, which find each other in a directory of the test's.
 func Start(t testing.TB, n int, args ...string) *Job {
 	t.Helper()
-	environment := append(Environment(), "GCL_RENDEZVOUS=dir:"+t.TempDir(), "GCL_JOB=test",
-		"WORLD_SIZE="+strconv.Itoa(n))
+	return StartAt(t, n, "dir:"+t.TempDir(), args...)
+}
+
+// StartAt is Start, where the processes find each other as GCL_RENDEZVOUS says.
+func StartAt(t testing.TB, n int, rendezvous string, args ...string) *Job {
+	t.Helper()
+	environment := append(Environment(), "GCL_RENDEZVOUS="+rendezvous, "GCL_JOB=test", "WORLD_SIZE="+strconv.Itoa(n))
 	return start(t, n, func(ctx context.Context, rank int) *exec.Cmd {
 		cmd := command(t, ctx, args, environment)
 		cmd.Env = append(cmd.Env, "RANK="+strconv.Itoa(rank))
@@ -146,24 +154,36 @@ func start(t testing.TB, n int, make func(ctx context.Context, rank int) *exec.C
 		t.Skip("there are no processes here")
 	}
 	ctx, stop := context.WithTimeout(context.Background(), Timeout)
-	j := &Job{stop: stop}
+	j := &Job{ctx: ctx, stop: stop, make: make}
 	t.Cleanup(stop)
 	for rank := range n {
-		cmd := make(ctx, rank)
-		stdout, stderr := &output{}, &output{}
-		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, time.Second
-		j.Processes, j.stdout, j.stderr = append(j.Processes, cmd), append(j.stdout, stdout), append(j.stderr, stderr)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		j.start(t, make(ctx, rank))
 	}
 	return j
 }
 
-// Await waits until the output of replica 0 holds some words, or the process has ended with the timeout.
+func (j *Job) start(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	stdout, stderr := &output{}, &output{}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	j.Processes, j.stdout, j.stderr = append(j.Processes, cmd), append(j.stdout, stdout), append(j.stderr, stderr)
+}
+
+// Newcomer starts a process in the place of a replica of StartAt, as gclrun -max-restarts does.
+func (j *Job) Newcomer(t testing.TB, rank int) {
+	t.Helper()
+	cmd := j.make(j.ctx, rank)
+	cmd.Env = append(cmd.Env, "GCL_NEWCOMER=1")
+	j.start(t, cmd)
+}
+
+// Await waits until the output of a process holds some words, or the processes have ended with the timeout.
 func (j *Job) Await(words string) {
 	for until := time.Now().Add(Timeout); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		if strings.Contains(j.stdout[0].String(), words) {
+		if slices.ContainsFunc(j.stdout, func(o *output) bool { return strings.Contains(o.String(), words) }) {
 			return
 		}
 	}

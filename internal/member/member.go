@@ -78,13 +78,22 @@ func (m *Member) Output(w io.Writer) io.Writer {
 	return io.Discard
 }
 
+// came reports whether the process has come to a job that ran.
+func (m *Member) came() bool {
+	if m == nil {
+		return false
+	}
+	_, came := m.comm.Change()
+	return came
+}
+
 // Replicas is how many there are, given the value of a flag and whether the command line has the flag. In a job another
-// number than the job's is an error.
+// number than the job's is an error, but for a newcomer, which others may have left before.
 func (m *Member) Replicas(flag int, given bool) (int, error) {
 	switch {
 	case m == nil:
 		return flag, nil
-	case given && flag != m.comm.Replicas():
+	case given && flag != m.comm.Replicas() && !m.came():
 		return 0, fmt.Errorf("-n %d: the launcher has started %d replicas", flag, m.comm.Replicas())
 	}
 	return m.comm.Replicas(), nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
 )
 
@@ -19,10 +20,11 @@ import (
 //	one that is ErrInterrupted command.Interrupted
 //	any other                  command.Failed, but that of a context which a signal has ended is as ErrInterrupted
 //
-// After a standard output that cannot be written the line names that in the place of an interruption.
+// After a standard output that cannot be written the line names that in the place of an interruption. The options are
+// those of the job.
 func Run(ctx context.Context, name string, stdout, stderr io.Writer,
-	program func(me *Member, stdout io.Writer) error) int {
-	me, err := Join(ctx)
+	program func(me *Member, stdout io.Writer) error, options ...gcl.CommOption) int {
+	me, err := Join(ctx, options...)
 	if err != nil {
 		return failed(name, err, stderr)
 	}

@@ -78,12 +78,13 @@
 // to count as lost.
 //
 //	go run ./internal/torture survive -runs 300
-//	go run ./internal/torture survive -runs 200 -single -n 8
+//	go run ./internal/torture survive -runs 200 -single -grow -n 8
 //
 // Mode survive runs jobs that commit steps. It kills one or more of their processes, or stops one for longer than
 // JoinConfig.Silence and lets it go on when the others have ended. These are to end in the same generation, of all but
-// the victims, with the same steps done to the same state; one that was stopped is left behind. It prints how long it
-// took from a kill to the first step of all others, by the clock of the host.
+// the victims, with the same steps done to the same state; one that was stopped is left behind. In some jobs a process
+// is started in place of each that is killed, and comes with the state of a member. It prints how long it took from a
+// kill to the first step of all others, and of all with the process in its place, by the clock of the host.
 //
 //	go run ./internal/torture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof soak
 //

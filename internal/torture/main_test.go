@@ -260,6 +260,7 @@ func TestUsage(t *testing.T) {
 		"blame -j 0 x": "-j 0, want 1 to 64", "blame -signal 0 x": "-signal 0, want 1 to 31",
 		"blame -signal 32 x": "-signal 32, want 1 to 31", "blame -code 256 x": "-code 256, want 1 to 255",
 		"stand -n 1": "-n 1, want 2 to 64", "stand -load 1001": "-load 1001, want 0 to 1000",
+		"survive -steps 1": "-steps 1, want 2 to 1000000", "survive -grow": "-grow: there is no -single",
 		"survive -n 1": "-n 1, want 2 to 64", "survive -runs 0": "-runs 0, want 1 or more",
 		"survive -j 65": "-j 65, want 1 to 64", "survive -transport mpi": "-transport mpi, want tcp",
 		"stand -for 0s": "-for 0s, -pause 4s", "stand more": "unexpected argument",

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
 	"gogcl.dev/transport"
@@ -23,13 +25,16 @@ type surviving struct {
 	seed       uint64
 	network    string
 	single     bool // one replica of each job is killed, and none is stopped
+	grow       bool // with single: another comes in its place
 	processes  int  // 0: the seed decides
+	steps      int  // of a job; in the first half of them replicas are ended
 
 	mu       sync.Mutex // guards what follows
 	done     int
 	wrong    int
 	first    string          // of those that were wrong
 	recovery []time.Duration // from the end of the only one that is killed to the first step of all others
+	growth   []time.Duration // from there to the first step of all with the process in its place
 }
 
 // surviveOrder is what a process of mode survive is told.
@@ -38,6 +43,8 @@ type surviveOrder struct {
 	Transport string
 	Silence   time.Duration
 	Steps     int
+	Comers    int  // that come in place of those that are killed
+	Newcomer  bool // this process does
 }
 
 // survived is what a replica has done.
@@ -46,12 +53,19 @@ type survived struct {
 	State      uint64 // of these steps
 	Members    []int  // ranks at the beginning of those that are left
 	LeftBehind bool   // its error is transport.ErrLeftBehind
+	Grown      int64  // when it has done the first step with the last that has come, in nanoseconds of the clock
+
+	came  int    // how many have come
+	next  uint64 // state after the step that is being made
+	made  bool   // it has that
+	alone bool   // others are gone, and there has been no step since
+	grows bool   // one has come, and there has been no step since
 }
 
-// surviveSteps is how many steps a job has. In the first half of them replicas are ended.
+// surviveSteps is how many steps a job has if nothing else is said.
 const surviveSteps = 2000
 
-// survivePatience is the time for a job, on a busy machine too.
+// survivePatience is how long a replica may go without a step, on a busy machine too.
 const survivePatience = time.Minute
 
 // surviveSilence is JoinConfig.Silence where a replica is stopped.
@@ -65,9 +79,12 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Uint64Var(&s.seed, "seed", 1, "`seed` of the first job: it decides who is ended, how and when")
 	flags.StringVar(&s.network, "transport", "", "tcp, unix or shm; default: the seed decides")
 	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 7")
+	flags.IntVar(&s.steps, "steps", surviveSteps, "`steps` of a job: on a busy machine they take long")
 	flags.BoolVar(&s.single, "single", false, "kill one replica of each job, to see how long the others take to go on")
+	flags.BoolVar(&s.grow, "grow", false, "with -single, start a process in its place, to see how long it takes to come")
 	err := command.Parse(flags, args, stdout, "Runs jobs whose replicas commit steps. Some are killed, or one is stopped "+
-		"for too long. The others are to go on, with the steps that were done.")
+		"for too long. The others are to go on, with the steps that were done, and in some jobs with processes that come "+
+		"in place of those that were killed.")
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}
@@ -79,6 +96,10 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-j %d, want 1 to 64", s.jobs)
 	case s.processes < 0 || s.processes == 1 || s.processes > 64:
 		err = fmt.Errorf("-n %d, want 2 to 64, or 0", s.processes)
+	case s.steps < 2 || s.steps > 1_000_000:
+		err = fmt.Errorf("-steps %d, want 2 to 1000000", s.steps)
+	case s.grow && !s.single:
+		err = errors.New("-grow: there is no -single")
 	case !slices.Contains(networks, s.network):
 		err = fmt.Errorf("-transport %s, want tcp, unix or shm", s.network)
 	}
@@ -108,10 +129,18 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // print prints how the jobs have gone.
 func (s *surviving) print(stdout io.Writer, took time.Duration) {
 	fmt.Fprintf(stdout, "%d jobs went on, %d wrong, in %v\n", s.done-s.wrong, s.wrong, took.Round(time.Millisecond))
-	if n := len(s.recovery); n > 0 {
-		slices.Sort(s.recovery)
-		fmt.Fprintf(stdout, "from the end of a replica to the first step of all others: median %v, 99th percentile %v, of %d\n",
-			s.recovery[n/2].Round(10*time.Microsecond), s.recovery[n*99/100].Round(10*time.Microsecond), n)
+	for _, took := range []struct {
+		what string
+		all  []time.Duration
+	}{
+		{"from the end of a replica to the first step of all others", s.recovery},
+		{"from there to the first step of all with a process in its place", s.growth},
+	} {
+		if n := len(took.all); n > 0 {
+			slices.Sort(took.all)
+			fmt.Fprintf(stdout, "%s: median %v, 99th percentile %v, of %d\n", took.what,
+				took.all[n/2].Round(10*time.Microsecond), took.all[n*99/100].Round(10*time.Microsecond), n)
+		}
 	}
 }
 
@@ -126,7 +155,7 @@ type ends struct {
 // plan decides by a seed.
 func (s *surviving) plan(seed uint64) (o surviveOrder, e ends) {
 	r := rand.New(rand.NewPCG(seed, 34))
-	o.Size, o.Steps = 2+r.IntN(6), surviveSteps
+	o.Size, o.Steps = 2+r.IntN(6), s.steps
 	if s.processes > 0 {
 		o.Size = s.processes
 	}
@@ -143,13 +172,16 @@ func (s *surviving) plan(seed uint64) (o surviveOrder, e ends) {
 		many = 1 + r.IntN(o.Size-1)
 	}
 	e.victims = r.Perm(o.Size)[:many]
-	at := r.IntN(surviveSteps / 2)
+	at := r.IntN(s.steps / 2)
 	for range e.victims {
 		e.at = append(e.at, at)
 		e.after = append(e.after, time.Duration(r.Int64N(int64(20*time.Millisecond))))
 		if r.IntN(2) == 0 { // the next one not at the same time
-			at = r.IntN(surviveSteps / 2)
+			at = r.IntN(s.steps / 2)
 		}
+	}
+	if s.grow || !s.single && !e.stop && r.IntN(2) == 0 {
+		o.Comers = many
 	}
 	return o, e
 }
@@ -164,10 +196,13 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 	defer os.RemoveAll(dir)
 	running, stop := context.WithCancel(ctx)
 	var all []*process
+	came := make([]*process, len(e.victims)) // in their places
 	defer func() {
 		stop()
-		for _, p := range all {
-			<-p.ended
+		for _, p := range slices.Concat(all, came) {
+			if p != nil {
+				<-p.ended
+			}
 		}
 	}()
 	where := fmt.Sprintf("unix:@torture-survive-%d-%d", os.Getpid(), seed)
@@ -179,32 +214,43 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 		all = append(all, p)
 	}
 	killed := make([]time.Time, len(e.victims))
-	var enders sync.WaitGroup
+	var enders errgroup.Group
 	for i, v := range e.victims {
-		enders.Go(func() {
+		enders.Go(func() (err error) {
 			p := all[v]
 			for p.reached() < e.at[i] {
 				select {
 				case <-p.ended:
-					return
+					return nil
 				case <-time.After(time.Millisecond):
 				}
 			}
 			time.Sleep(e.after[i])
 			if killed[i] = time.Now(); e.stop {
 				_ = signalTo(p.cmd.Process.Pid, stopSignal) // it may have ended
-			} else {
-				_ = p.cmd.Process.Kill()
+				return nil
 			}
+			_ = p.cmd.Process.Kill()
+			if o.Comers > 0 {
+				own := o
+				own.Newcomer = true
+				came[i], err = start(running, order{Seed: seed, Rank: v, Where: where, Survive: &own}, dir)
+			}
+			return err
 		})
 	}
 	wrong := s.wait(all, e)
-	enders.Wait()
+	if err := enders.Wait(); err != nil {
+		return err
+	}
+	if wrong == "" && o.Comers > 0 {
+		wrong = s.wait(came, ends{})
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if wrong == "" {
-		wrong = judgeSurvivors(all, e)
+		wrong = judgeSurvivors(all, came, e)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,15 +269,24 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 				last = max(last, p.goods[0])
 			}
 		}
-		s.recovery = append(s.recovery, time.Unix(0, last).Sub(killed[0]))
+		if last > 0 { // else it was killed after the end
+			s.recovery = append(s.recovery, time.Unix(0, last).Sub(killed[0]))
+		}
+		if o.Comers > 0 {
+			last = 0
+			for r, p := range append(slices.Clone(all), came...) {
+				if r != e.victims[0] {
+					last = max(last, p.report.Survived.Grown)
+				}
+			}
+			s.growth = append(s.growth, time.Unix(0, last).Sub(killed[0]))
+		}
 	}
 	return nil
 }
 
 // wait waits for the replicas of a job, those that are stopped last. It says who hangs.
 func (s *surviving) wait(all []*process, e ends) string {
-	late := time.NewTimer(survivePatience)
-	defer late.Stop()
 	for _, stopped := range []bool{false, true} {
 		for r, p := range all {
 			if is := e.stop && r == e.victims[0]; is != stopped {
@@ -240,9 +295,7 @@ func (s *surviving) wait(all []*process, e ends) string {
 			if stopped {
 				proceed(p.cmd.Process)
 			}
-			select {
-			case <-p.ended:
-			case <-late.C:
+			if !goesOn(p) {
 				askStacks(p.cmd.Process)
 				<-p.ended
 				return fmt.Sprintf("replica %d hangs:\n%s", r, p.stderr.text)
@@ -252,12 +305,37 @@ func (s *surviving) wait(all []*process, e ends) string {
 	return ""
 }
 
-// judgeSurvivors says what is wrong with the end of a job.
-func judgeSurvivors(all []*process, e ends) string {
+// goesOn waits for the end of a process, and reports whether it has come. It waits as long as steps go on.
+func goesOn(p *process) bool {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	step, since := p.reached(), time.Now()
+	for {
+		select {
+		case <-p.ended:
+			return true
+		case now := <-look.C:
+			if at := p.reached(); at != step {
+				step, since = at, now
+			}
+			if now.Sub(since) >= survivePatience {
+				return false
+			}
+		}
+	}
+}
+
+// judgeSurvivors says what is wrong with the end of a job, to which those that came have come, or are nil.
+func judgeSurvivors(all, came []*process, e ends) string {
 	var left []int
 	for r := range all {
 		if !slices.Contains(e.victims, r) {
 			left = append(left, r)
+		}
+	}
+	for _, p := range came {
+		if p != nil {
+			left, all = append(left, len(all)), append(slices.Clone(all), p)
 		}
 	}
 	var first *survived
@@ -297,75 +375,116 @@ func surviveReplica(o order) report {
 	s := o.Survive
 	cfg := gcl.JoinConfig{Rank: o.Rank, Size: s.Size, Job: fmt.Sprint("survive ", o.Seed), Rendezvous: o.Where,
 		Transport: s.Transport, Secret: []byte("torture survives this"), Timeout: survivePatience, Silence: s.Silence}
-	var got survived
-	for r := range s.Size {
-		got.Members = append(got.Members, r)
+	cfg.Newcomer = s.Newcomer
+	elastic := gcl.Elastic{Min: 1}
+	if s.Comers > 0 {
+		elastic.Max = s.Size
 	}
+	var got survived
 	err := gcl.RunProcess(context.Background(), cfg, func(ctx context.Context, c *gcl.Comm) error {
-		return got.work(ctx, c, s.Steps, o.Rank)
-	}, gcl.WithElastic(gcl.Elastic{Min: 1}))
+		return got.work(ctx, c, s)
+	}, gcl.WithElastic(elastic))
 	r := newReport(o.Rank, err, nil, nil)
 	got.LeftBehind = errors.Is(err, transport.ErrLeftBehind)
 	r.Survived = &got
 	return r
 }
 
-// work commits steps, and goes on without those that are gone.
-func (g *survived) work(ctx context.Context, c *gcl.Comm, steps, me int) error {
+// work commits steps until there are enough, and all that have died have been replaced if others come in their places.
+// It is called again when the members have changed.
+func (g *survived) work(ctx context.Context, c *gcl.Comm, o *surviveOrder) error {
+	if change, changed := c.Change(); !changed {
+		for r := range o.Size {
+			g.Members = append(g.Members, r)
+		}
+	} else if err := g.take(ctx, c, change, o.Size); err != nil {
+		return err
+	}
 	sums := make([]uint64, 1000)
-	alone := false
-	for g.Steps < steps {
+	for g.Steps < o.Steps || g.came < o.Comers {
 		if g.Steps%10 == 0 {
 			fmt.Println(atLine, g.Steps)
 		}
-		next, made := g.State, false
+		g.made = false
 		done, err := c.Commit(ctx, func() (err error) {
-			next, err = g.step(ctx, c, sums, me)
-			made = err == nil
+			g.next, err = g.step(ctx, c, sums)
+			g.made = err == nil
 			return err
 		})
 		if done {
-			g.Steps, g.State = g.Steps+1, next
-			if alone {
+			g.Steps, g.State, g.made = g.Steps+1, g.next, false
+			if g.alone {
 				fmt.Println(goodLine, time.Now().UnixNano())
-				alone = false
 			}
-			continue
+			if g.grows {
+				g.Grown = time.Now().UnixNano()
+			}
+			g.alone, g.grows = false, false
 		}
-		if wrong := (*wrongError)(nil); errors.As(err, &wrong) {
+		if err != nil {
 			return err
 		}
-		rejoined, change, failed := gcl.Rejoin(ctx, c)
-		if failed != nil {
-			return fmt.Errorf("after %q: %w", err, failed)
-		}
+	}
+	return nil
+}
+
+// take goes on from the steps that are done, with other members. Of a job of size at first, those that come have the
+// ranks from size on.
+func (g *survived) take(ctx context.Context, c *gcl.Comm, change gcl.Change, size int) error {
+	blank := slices.Contains(change.Came, c.Replica())
+	if !blank {
 		switch change.Committed {
 		case uint64(g.Steps):
 		case uint64(g.Steps) + 1:
-			if !made {
+			if !g.made {
 				return &wrongError{fmt.Errorf("step %d counts as done, and this replica has failed in it", g.Steps)}
 			}
-			g.Steps, g.State = g.Steps+1, next
+			g.Steps, g.State = g.Steps+1, g.next
 		default:
 			return &wrongError{fmt.Errorf("%d steps count as done, and this replica has done %d", change.Committed,
 				g.Steps)}
 		}
-		members := make([]int, 0, len(g.Members))
+		members := make([]int, 0, c.Size())
 		for _, before := range change.Replicas {
 			members = append(members, g.Members[before])
 		}
-		c, g.Members, alone = rejoined, members, true
+		for len(members) < c.Size() {
+			members, g.came, g.grows = append(members, size+g.came), g.came+1, true
+		}
+		g.Members, g.alone, g.made = members, g.alone || len(change.Left) > 0, false
+	}
+	if len(change.Came) == 0 {
+		return nil
+	}
+	all := make([]uint64, 3+c.Size())
+	if !blank {
+		all[0], all[1], all[2] = uint64(g.Steps), g.State, uint64(g.came)
+		for i, member := range g.Members {
+			all[3+i] = uint64(member)
+		}
+	}
+	own := slices.Clone(all)
+	if err := gcl.BroadcastInPlace(ctx, c, all, change.Givers[0]); err != nil {
+		return err
+	}
+	if !blank && !slices.Equal(own, all) {
+		return &wrongError{fmt.Errorf("replica %d gives %v, and this one has %v", change.Givers[0], all, own)}
+	}
+	g.Steps, g.State, g.came, g.grows = int(all[0]), all[1], int(all[2]), true
+	g.Members = g.Members[:0]
+	for _, member := range all[3:] {
+		g.Members = append(g.Members, int(member))
 	}
 	return nil
 }
 
 // step returns the state after the next step: a hash over what all members give to it.
-func (g *survived) step(ctx context.Context, c *gcl.Comm, sums []uint64, me int) (uint64, error) {
+func (g *survived) step(ctx context.Context, c *gcl.Comm, sums []uint64) (uint64, error) {
 	value := func(member, i int) uint64 {
 		return uint64(member+1) * uint64(g.Steps+3) * uint64(i+7) * 0x9e3779b97f4a7c15
 	}
 	for i := range sums {
-		sums[i] = value(me, i)
+		sums[i] = value(g.Members[c.Replica()], i)
 	}
 	if err := gcl.AllReduceInPlace(ctx, c, sums, gcl.Add); err != nil {
 		return 0, err

@@ -9,17 +9,17 @@ import (
 	"gogcl.dev/internal/command"
 )
 
-// TestSurvive: jobs whose replicas are killed go on. The seeds are of one that loses replica 0 and of one that is
-// stopped.
+// TestSurvive: jobs whose replicas are killed go on. The seeds are of one that loses replica 0, of one where others
+// come in place of several, and of one that is stopped.
 func TestSurvive(t *testing.T) {
 	onLinux(t)
-	s := surviving{}
+	s := surviving{steps: surviveSteps, processes: 4}
 	seeds := map[string]string{}
 	for seed := uint64(1); len(seeds) < 3; seed++ {
-		switch _, e := s.plan(seed); {
+		switch o, e := s.plan(seed); {
 		case e.stop:
 			seeds["stopped"] = strconv.FormatUint(seed, 10)
-		case len(e.victims) > 1:
+		case len(e.victims) > 1 && o.Comers > 0:
 			seeds["several"] = strconv.FormatUint(seed, 10)
 		case e.victims[0] == 0:
 			seeds["first"] = strconv.FormatUint(seed, 10)
@@ -27,7 +27,7 @@ func TestSurvive(t *testing.T) {
 	}
 	for what, seed := range seeds {
 		var stdout, stderr bytes.Buffer
-		args := []string{"survive", "-runs", "1", "-seed", seed}
+		args := []string{"survive", "-runs", "1", "-seed", seed, "-n", "4"}
 		if code := run(t.Context(), args, &stdout, &stderr); code != command.OK ||
 			!strings.HasPrefix(stdout.String(), "1 jobs went on, 0 wrong") {
 			t.Errorf("%s, seed %s: exit code %d\n%s%s", what, seed, code, &stdout, &stderr)
@@ -59,8 +59,22 @@ func TestJudgeSurvivors(t *testing.T) {
 	} {
 		all := []*process{good(0), {rank: 1}, good(2)}
 		test.change(all)
-		if got := judgeSurvivors(all, test.e); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+		got := judgeSurvivors(all, nil, test.e)
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	// Another has come in the place of the victim.
+	for want, members := range map[string][]int{"": {0, 2, 3}, "has gone on with [0 2], want [0 2 3]": {0, 2}} {
+		all := []*process{good(0), {rank: 1}, good(2), good(1)}
+		for _, p := range all {
+			if p.report != nil {
+				p.report.Survived.Members = members
+			}
+		}
+		got := judgeSurvivors(all[:3], all[3:], dead)
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("one that has come, with %v: %q, want %q", members, got, want)
 		}
 	}
 }

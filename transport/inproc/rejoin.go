@@ -52,6 +52,9 @@ func (e *endpoint) Rejoin(ctx context.Context, note uint64) (*transport.Rejoined
 	return r, nil
 }
 
+// Awaited implements transport.Rejoiner. Nobody comes to a network of one process.
+func (e *endpoint) Awaited() bool { return false }
+
 // enter says that a replica rejoins. What it returns has one answer, or is closed when the replica is gone.
 func (e *endpoint) enter(ctx context.Context, note uint64) (answer <-chan *transport.Rejoined, err error) {
 	nw := e.lane.nw

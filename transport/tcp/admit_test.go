@@ -22,11 +22,11 @@ import (
 
 // quietMesh is replica rank of a job, which is connected with nobody. Its node is made by found.
 func quietMesh(rank, size int) *mesh {
-	m := &mesh{config: Config{Rank: rank, Size: size, parks: true}, listener: &Listener{},
-		addresses: make([]Address, size), processes: make([]string, size), controls: make([]*control, size),
-		joined: make(chan int, size)}
-	for r := range m.controls {
-		m.controls[r] = newControl(m, r)
+	m := &mesh{config: Config{Rank: rank, Size: size, parks: true}, listener: &Listener{}, joined: make(chan int, size)}
+	controls := make([]*control, size)
+	m.controls.Store(&controls)
+	for r := range m.all() {
+		controls[r] = newControl(m, r)
 	}
 	return m
 }
@@ -67,10 +67,10 @@ func TestAdmit(t *testing.T) {
 	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("the connection that gave way: %v, want that it is closed", err)
 	}
-	if m.controls[0].start(first, first, nil) {
+	if m.at(0).start(first, first, nil) {
 		t.Error("the connection that gave way has started")
 	}
-	m.controls[0].conn, m.controls[0].starting = second, nil // it has started
+	m.at(0).conn, m.at(0).starting = second, nil // it has started
 	err := m.admit(first, handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control})
 	if err == nil || !strings.Contains(err.Error(), "replica 0 is here already: another process has its rank") {
 		t.Errorf("beside a connection that has started: %v", err)
@@ -90,7 +90,7 @@ func TestPlaceIsGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.refused(of, hello, &handshake.ClosedError{Stage: "the verdict", Err: io.ErrUnexpectedEOF})
-		if kept := m.controls[0].isReserved(); kept != (of == other) {
+		if kept := m.at(0).isReserved(); kept != (of == other) {
 			t.Errorf("the place is kept: %v", kept)
 		}
 	}
@@ -135,9 +135,9 @@ func TestPersists(t *testing.T) {
 					return nil, context.Cause(ctx)
 				}
 				if now = time.Now(); test.takes && now.Sub(began) <= until {
-					m.controls[1].beats(uint64(now.Unix()), now)
+					m.at(1).beats(uint64(now.Unix()), now)
 				}
-				m.controls[1].beats(m.controls[1].taken, now) // which is no news
+				m.at(1).beats(m.at(1).taken, now) // which is no news
 				return nil, &handshake.TimeoutError{Stage: "the answer"}
 			})
 			took := time.Since(began)

@@ -94,6 +94,10 @@ type Config struct {
 
 	Checksum Checksum
 
+	// Most is how many replicas the job may have when newcomers come, by Come. With as many as it
+	// has it takes none until one is gone. 0: it takes none at all.
+	Most int
+
 	// TLS encrypts all connections, over TCP and over unix sockets, by TLS 1.3. It has a certificate for servers and
 	// clients, and in RootCAs or ClientCAs the authorities for those of the others: each side verifies the other one.
 	// What it leaves open is set; what would let strangers in is an error. Without ServerName, names in certificates
@@ -117,6 +121,13 @@ type Config struct {
 	word    time.Duration  // for tests: in place of wordTime
 	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
 	meets   func(*mesh)    // for tests: a replica is about to meet the others
+	tests   *testHooks     // for tests in memory; nil: none
+}
+
+// testHooks is what a process in memory takes from its network in place of the operating system.
+type testHooks struct {
+	kernel func(there Address) kernel // says whether another replica of the host has ended
+	runs   func()                     // returns when this process is not stopped
 }
 
 // ownUser is whether replicas are of one user: where nothing else tells them from others, and where they share memory.
@@ -157,6 +168,9 @@ func (c *Config) check() error {
 	case c.Network.memory() && c.TLS != nil:
 		return fmt.Errorf("tcp: network %q with TLS: memory is not encrypted, and its descriptors do not travel over TLS: "+
 			"use %q or %q", c.Network, Auto, Unix)
+	case c.Most < 0 || c.Most > maxReplicas || c.Most > 0 && c.Most < c.Size:
+		return fmt.Errorf("tcp: a job of %d replicas, and %d at most when newcomers come: want as many or more, up to %d, "+
+			"or 0 for none", c.Size, c.Most, maxReplicas)
 	case c.Checksum > ChecksumOff:
 		return fmt.Errorf("tcp: unknown Checksum %d", c.Checksum)
 	case c.Ports[0] < 0 || c.Ports[1] > 65535 || c.Ports[0] > c.Ports[1]:

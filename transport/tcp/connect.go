@@ -6,64 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"gogcl.dev/transport"
-	"gogcl.dev/transport/internal/agree"
 	"gogcl.dev/transport/internal/handshake"
-	"gogcl.dev/transport/internal/stream"
-	"gogcl.dev/transport/internal/user"
 )
-
-// mesh is one replica's connections to the others, for as long as the job lasts. The replicas have the numbers of the
-// first generation: a replica's place.
-type mesh struct {
-	config    Config
-	listener  *Listener
-	addresses []Address
-	processes []string       // where the replicas run
-	local     transport.Link // within a host
-	network   transport.Link // between hosts
-	controls  []*control     // nil for its own
-
-	now atomic.Pointer[generation]
-
-	life     sync.Mutex // guards what follows, and what a generation has agreed on
-	council  *agree.Member
-	unsure   time.Time        // when the kernel was asked first who has ended; zero: not in this generation
-	departed []transport.Gone // those that are gone, as this replica has learnt it
-	open     int              // generations whose node is not closed
-
-	ctx    context.Context // ends with the mesh; dials in progress have it
-	cancel context.CancelFunc
-	work   sync.WaitGroup // dials, heartbeats, the listeners' loops
-
-	working sync.Mutex // guards left, and that work grows; nothing else is locked within it
-	left    bool       // this replica has left
-
-	joined chan int // replicas that have dialled a control connection
-
-	shm *shared // nil: messages go over sockets
-
-	taken    atomic.Uint64 // connections of others that have started
-	attempts atomic.Uint64 // the last of this replica's attempts to dial a control connection: see attemptBits
-
-	mu      sync.Mutex // guards refusal
-	refusal string     // the last connection that was not taken, and why
-}
-
-// spin is how long a replica that waits keeps looking. With 60 us both sides may come to park for every message, which
-// takes 93 to 217 us instead of 6.6. With 0.5 ms and sched_yield it takes 6.5 to 8, and on a busy machine 35, where
-// looking without end takes 1,600 (a spike, 2026-11-22, four cores, 8 B between two). Eight replicas on four cores that
-// yield after each look take 90 us for an all-reduce of 8 B, and 200 if they park at once.
-const spin = 500 * time.Microsecond
 
 // Connect connects the replica to all others, whose addresses are by rank, and returns its endpoint, which closes the
 // Listener. All replicas must call it. The error names the replicas that cannot be reached, or have not come when ctx
@@ -75,43 +25,23 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		l.Close()
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
 	}
-	m := &mesh{config: c, listener: l, addresses: addresses, controls: make([]*control, c.Size),
-		joined: make(chan int, c.Size)}
-	if c.Network.memory() {
-		var err error
-		m.shm, l.shm = l.shm, nil
-		if m.shm == nil {
-			m.shm, err = newShared(c.Rank, c.form)
-		}
-		if err != nil {
-			l.Close()
-			return nil, fmt.Errorf("tcp: replica %d: network %q: %w", c.Rank, c.Network, err)
-		}
+	m, err := l.newMesh(c, addresses[c.Rank])
+	if err != nil {
+		return nil, err
 	}
-	if m.shm != nil && c.Crowded {
-		m.shm.crowd.Force(true)
-	}
-	m.ctx, m.cancel = context.WithCancel(context.Background())
-	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
-	for r := range m.controls {
+	controls := make([]*control, c.Size)
+	for r := range controls {
 		if r != c.Rank {
-			m.controls[r] = newControl(m, r)
-			if addresses[r].Host == addresses[c.Rank].Host {
-				m.controls[r].process = newProcess(addresses[c.Rank].Process, addresses[r].Process)
-			}
+			controls[r] = newControl(m, r)
+			controls[r].isAt(addresses[r])
 		}
 	}
-	m.processes = make([]string, len(addresses))
-	for r := range addresses {
-		m.processes[r] = handshake.Bounded(addresses[r].Where, maxWhere)
-	}
-	m.local, m.network = links(c.Network, addresses)
-	m.local.Why = l.why
+	m.controls.Store(&controls)
 	g, err := m.found()
 	if err != nil {
 		m.cancel()
 		l.Close()
-		m.shm.close(m.controls)
+		m.shm.close(m.all())
 		return nil, err
 	}
 	if c.meets != nil {
@@ -125,219 +55,6 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		return nil, fmt.Errorf("tcp: replica %d: %w", c.Rank, err)
 	}
 	return g.newEndpoint(g.lane, g.where), nil
-}
-
-// maxEarly bounds how many connections of a replica wait for a generation.
-const maxEarly = 1 << 10
-
-// found begins the first generation, of all.
-func (m *mesh) found() (*generation, error) {
-	all := make([]int, m.config.Size)
-	for place := range all {
-		all[place] = place
-	}
-	m.council = agree.New(m.config.Rank, all, council{m})
-	m.departed = make([]transport.Gone, m.config.Size)
-	return m.begin(all)
-}
-
-// abort has the calls of all members fail.
-func (m *mesh) abort(err error) { m.now.Load().node.Abort(err) }
-
-// serve takes the connections of others.
-func (m *mesh) serve() {
-	stack, _ := m.config.stack()
-	for _, l := range m.listener.listeners {
-		server := &handshake.Server{Secret: m.config.Secret, Job: m.config.Job, Channel: m.listener.channel,
-			Check: m.admit, Joined: m.join, Refused: m.refused, Spare: stack.Spare, Short: m.short}
-		m.work.Go(func() { server.Serve(l) })
-	}
-}
-
-// admit says what is wrong with a connection that has the secret.
-func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
-	if m.listener.ownUser {
-		if err := user.Check(conn); err != nil {
-			return err
-		}
-	}
-	switch me := m.config.Rank; {
-	case h.Peer != me:
-		return &handshake.WrongPeerError{Wanted: h.Peer, Reached: me}
-	case h.Rank >= me:
-		return fmt.Errorf("replica %d dials replica %d: the lower number dials", h.Rank, me)
-	case h.Role == handshake.Control:
-		return m.controls[h.Rank].reserve(conn, h.Lane)
-	case h.Role == handshake.Data && m.shm != nil:
-		return fmt.Errorf("replica %d dials a connection for data, and this replica shares memory: give all replicas "+
-			"transport %q", h.Rank, Shm)
-	case h.Role != handshake.Data:
-		return fmt.Errorf("a connection for %v: this replica is past that", h.Role)
-	case !m.controls[h.Rank].isReserved():
-		return fmt.Errorf("replica %d has no control connection yet: that comes first", h.Rank)
-	}
-	return nil
-}
-
-// short ends the job for want of descriptors, if a replica is to dial this one. Else a stranger has dialled, and the
-// job has all the connections that it needs.
-func (m *mesh) short(short *handshake.ShortError, _ time.Duration) {
-	if m.expects() {
-		m.abort(fmt.Errorf("replica %d cannot take connections of others: %w", m.me(), short))
-	}
-}
-
-// expects reports whether this replica waits for another one to dial.
-func (m *mesh) expects() bool {
-	for _, c := range m.controls[:m.config.Rank] {
-		if !c.isReserved() {
-			return true
-		}
-	}
-	return m.shm == nil && m.now.Load().node.Expects()
-}
-
-// refused gives back what admit has reserved for a connection that failed after it, and notes why, for the error if a
-// replica does not come.
-func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
-	m.mu.Lock()
-	m.refusal = fmt.Sprintf("; a connection from %v was refused: %v", conn.RemoteAddr(), err)
-	m.mu.Unlock()
-	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
-		m.abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.me(), m.number(h.Rank), short))
-	}
-	if h.Role == handshake.Control && h.Rank < m.config.Rank {
-		m.controls[h.Rank].release(conn)
-	}
-}
-
-// missing says which replicas have not come.
-func (m *mesh) missing(replicas map[int]bool, why error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return fmt.Errorf("replicas %v have not come: %w%s", slices.Sorted(maps.Keys(replicas)), why, m.refusal)
-}
-
-// started is the byte that a dialer sends when it has read that it is accepted. Without it a connection that the dialer
-// has given up in the last moment would count as one, and stand in the way of the dialer's next.
-const started = 1
-
-// startLimit is how long that byte is waited for. The dialer has proved the secret, and may be short of processors.
-const startLimit = 4 * handshake.Limit
-
-// join takes over a connection that a replica has dialled.
-func (m *mesh) join(conn net.Conn, h handshake.Hello) {
-	stop := context.AfterFunc(m.ctx, func() { conn.Close() })
-	var b [1]byte
-	conn.SetReadDeadline(time.Now().Add(startLimit))
-	_, err := conn.Read(b[:])
-	conn.SetReadDeadline(time.Time{})
-	if !stop() || err != nil || b[0] != started {
-		conn.Close()
-		if h.Role == handshake.Control {
-			m.controls[h.Rank].release(handshake.Bare(conn))
-		}
-		return
-	}
-	m.taken.Add(1)
-	if h.Role == handshake.Control {
-		near, err := m.near(m.ctx, conn, h.Rank)
-		if err != nil {
-			if m.ctx.Err() == nil {
-				m.abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(h.Rank), err))
-			}
-			conn.Close()
-			m.controls[h.Rank].release(handshake.Bare(conn))
-			return
-		}
-		if m.controls[h.Rank].start(conn, handshake.Bare(conn), near) {
-			m.joined <- h.Rank
-		}
-		return
-	}
-	if g := m.await(h.Rank, h.Lane); g != nil {
-		g.attach(h.Rank, h.Lane, conn)
-	} else {
-		conn.Close()
-	}
-}
-
-// await waits for the generation of a lane that another replica has opened, which may have learnt of the generation
-// first. nil: it is over, or never comes.
-func (m *mesh) await(peer int, lane uint64) *generation {
-	defer m.controls[peer].early.Add(-1)
-	if m.controls[peer].early.Add(1) > maxEarly {
-		return nil
-	}
-	for {
-		now := m.now.Load() // before the look
-		g := m.of(lane)
-		if g != nil || stream.GenerationOf(lane) != now.number+1 {
-			return g
-		}
-		select {
-		case <-now.over:
-			if m.now.Load() == now { // it is the last one
-				return nil
-			}
-		case <-m.ctx.Done():
-			return nil
-		}
-	}
-}
-
-// near is what a replica gives of its memory over a new control connection, nil where messages go over sockets.
-func (m *mesh) near(ctx context.Context, conn net.Conn, peer int) (*neighbour, error) {
-	if m.shm == nil {
-		return nil, nil
-	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(startLimit))
-	near, err := m.shm.swap(conn, peer, m.config.form)
-	conn.SetDeadline(time.Time{})
-	if !stop() && err == nil {
-		near.close()
-		return nil, context.Cause(ctx)
-	}
-	return near, err
-}
-
-// attach gives a connection to its lane.
-func (g *generation) attach(place int, lane uint64, conn net.Conn) {
-	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there.
-	// The lane finds a connection that is silent: stream.Config.Silence.
-	link, err := newLink(conn, g.config.ring)
-	if short := handshake.Shortage(err); short != nil {
-		g.node.Abort(g.cannotConnect(place, short))
-		return
-	}
-	if err != nil {
-		g.lost(place, fmt.Errorf("replica %d cannot use a connection to it: %w", g.me(), err))
-		return
-	}
-	g.give(place, lane, link)
-}
-
-// give gives a link to its lane.
-func (g *generation) give(place int, lane uint64, link stream.Link) {
-	if g.numbers[place] < 0 {
-		link.Close()
-		return
-	}
-	g.node.Attach(g.numbers[place], lane, link)
-}
-
-// tune has a host that does not answer end a control connection to it.
-func (m *mesh) tune(conn net.Conn) {
-	c, ok := handshake.Bare(conn).(*net.TCPConn)
-	silence := m.config.silence()
-	if !ok || silence == 0 {
-		return
-	}
-	c.SetKeepAliveConfig(net.KeepAliveConfig{
-		Enable: true, Idle: max(silence/2, time.Second), Interval: max(silence/8, time.Second), Count: 4,
-	})
-	limitSilence(c, silence)
 }
 
 // wordTime is how long a replica goes on to meet the others after one of them has failed or is lost. In a job whose
@@ -416,15 +133,6 @@ func (m *mesh) meet(ctx context.Context) error {
 	return failed
 }
 
-// failure is the abort of which this replica knows, or nil: in its own words if it is this one's.
-func (m *mesh) failure() error {
-	err := m.now.Load().node.Err()
-	if own, ok := err.(*transport.AbortError); ok && own.Replica == m.config.Rank {
-		return own.Cause
-	}
-	return err
-}
-
 // meetOne dials the control connection to a replica.
 func (m *mesh) meetOne(ctx context.Context, r int) error {
 	conn, err := m.dial(ctx, r, handshake.Control, 0)
@@ -439,14 +147,21 @@ func (m *mesh) meetOne(ctx context.Context, r int) error {
 		conn.Close()
 		return err
 	}
-	m.controls[r].start(conn, nil, near)
+	m.at(r).start(conn, nil, near)
 	return nil
+}
+
+// missing says which replicas have not come.
+func (m *mesh) missing(replicas map[int]bool, why error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Errorf("replicas %v have not come: %w%s", slices.Sorted(maps.Keys(replicas)), why, m.refusal)
 }
 
 // ended are the replicas that have not come and never will, ascending: their processes have ended.
 func (m *mesh) ended(missing map[int]bool) (ended []int) {
 	for _, r := range slices.Sorted(maps.Keys(missing)) {
-		if c := m.controls[r]; c.process.ended(0) && !c.isReserved() { // in this order: it may come, and end then
+		if c := m.at(r); c.process.ended(0) && !c.isReserved() { // in this order: it may come, and end then
 			ended = append(ended, r)
 		}
 	}
@@ -493,73 +208,4 @@ func (g *generation) connect(place int, lane uint64) {
 // cannotConnect is the error of a replica that has no descriptor for a connection.
 func (m *mesh) cannotConnect(peer int, short *handshake.ShortError) error {
 	return fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(peer), short)
-}
-
-// parker makes a Parker for a lane.
-func (m *mesh) parker(lane uint64) (p stream.Parker, err error) {
-	switch _, system := m.config.stack(); {
-	case m.shm != nil:
-		p, err = m.shm.newSleeper(lane)
-	case !system: // links are pumps, and a bubble does not see a thread that waits
-		p = newBell()
-	default:
-		p, err = newParker()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tcp: replica %d cannot open a lane, which takes two descriptors, "+
-			"and one for each replica that it speaks to: %w", m.me(), err)
-	}
-	return p, nil
-}
-
-// leave ends all connections, when what is to be told is told.
-func (m *mesh) leave() {
-	m.bid()
-	m.cancel()
-	m.listener.Close()
-	for _, c := range m.controls {
-		if c != nil {
-			<-c.written
-		}
-	}
-	m.working.Lock()
-	m.left = true
-	m.working.Unlock()
-	m.work.Wait()
-}
-
-// goes has something done on a goroutine of the mesh, unless this replica has left.
-func (m *mesh) goes(f func()) {
-	m.working.Lock()
-	defer m.working.Unlock()
-	if !m.left {
-		m.work.Go(f)
-	}
-}
-
-// beat has the replica say something to all others, again and again.
-func (m *mesh) beat() {
-	silence := m.config.silence()
-	if silence == 0 {
-		return
-	}
-	m.work.Go(func() {
-		// A pause of four fifths of Silence, after the longest time without a word, is still within Silence.
-		t := time.NewTicker(max(silence/8, time.Millisecond))
-		defer t.Stop()
-		var beat []byte
-		for {
-			select {
-			case <-t.C:
-				beat = appendHeartbeat(beat[:0], m.taken.Load())
-				for _, c := range m.controls {
-					if c != nil {
-						c.tell(beat)
-					}
-				}
-			case <-m.ctx.Done():
-				return
-			}
-		}
-	})
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/stream"
 )
 
@@ -28,7 +30,10 @@ import (
 type control struct {
 	mesh    *mesh
 	peer    int
-	process kernel // says whether the peer's process has ended
+	address Address
+	process kernel         // says whether the peer's process has ended
+	left    transport.Gone // if the peer is gone, as this replica has learnt it; guarded by mesh.life
+	waits   bool           // the peer is a newcomer that waits with all members; guarded by mesh.life
 
 	ended  atomic.Bool  // the connection has, by the other side
 	parted atomic.Bool  // the peer has said that it leaves the job: it does not go on elsewhere
@@ -86,6 +91,18 @@ func newControl(m *mesh, peer int) *control {
 		queue: make([]byte, 0, usualQueue)}
 	c.changed.L = &c.mu
 	return c
+}
+
+// isAt says where the peer is, before it is dialled or has started.
+func (c *control) isAt(a Address) {
+	a.Where = handshake.Bounded(a.Where, maxWhere)
+	c.address = a
+	if here := c.mesh.address; a.Host == here.Host {
+		c.process = newProcess(here.Process, a.Process)
+		if hooks := c.mesh.config.tests; hooks != nil {
+			c.process = hooks.kernel(a)
+		}
+	}
 }
 
 // reserve is for a connection that is about to start. It ends an earlier attempt of the same process, if that has not
@@ -152,6 +169,15 @@ func (c *control) neighbour() *neighbour {
 	return c.near
 }
 
+// takeNeighbour is neighbour, which the control connection has no longer.
+func (c *control) takeNeighbour() *neighbour {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	near := c.near
+	c.near = nil
+	return near
+}
+
 // tell queues a message.
 func (c *control) tell(message []byte) {
 	c.mu.Lock()
@@ -200,36 +226,55 @@ type messages struct {
 	from  *bufio.Reader
 	sum   uint32
 	bytes []byte
+	got   int // bytes of the next message that have come
 }
 
-// next returns the next message, until the next call. begun reports whether a byte of it has come.
-func (m *messages) next() (message []byte, begun bool, err error) {
+// next returns the next message, until the next call. After an error that is a timeout it may be called again: what has
+// come of the message counts.
+func (m *messages) next() (message []byte, err error) {
 	if m.bytes == nil {
 		m.bytes = make([]byte, headBytes+stream.MaxMessage+generationBytes)
 	}
-	head := m.bytes[:headBytes]
-	if got, err := io.ReadFull(m.from, head); err != nil {
-		return nil, got > 0, err
+	if err := m.fill(headBytes); err != nil {
+		return nil, err
 	}
+	head := m.bytes[:headBytes]
 	n := binary.BigEndian.Uint16(head)
 	switch {
 	case n != ^binary.BigEndian.Uint16(head[2:]):
-		return nil, true, errChanged
+		return nil, errChanged
 	case n > maxMessage:
-		return nil, true, fmt.Errorf("a control message of %d bytes, want at most %d", n, maxMessage)
+		return nil, fmt.Errorf("a control message of %d bytes, want at most %d", n, maxMessage)
 	case headBytes+int(n) > len(m.bytes): // who is left of thousands
 		m.bytes = append(make([]byte, 0, headBytes+int(n)), head...)[:headBytes+int(n)]
 		head = m.bytes[:headBytes]
 	}
-	message = m.bytes[headBytes:][:n]
-	if _, err := io.ReadFull(m.from, message); err != nil {
-		return nil, true, err
+	if err := m.fill(headBytes + int(n)); err != nil {
+		return nil, err
 	}
+	m.got = 0
+	message = m.bytes[headBytes:][:n]
 	m.sum = sumOf(m.sum, head[:4], message)
 	if m.sum != binary.BigEndian.Uint32(head[4:]) {
-		return nil, true, errChanged
+		return nil, errChanged
 	}
-	return message, true, nil
+	return message, nil
+}
+
+// fill reads until so many bytes of a message have come.
+func (m *messages) fill(size int) error {
+	for m.got < size {
+		n, err := m.from.Read(m.bytes[m.got:size])
+		m.got += n
+		switch {
+		case err == nil || m.got == size:
+		case err == io.EOF && m.got > 0:
+			return io.ErrUnexpectedEOF
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // gone reports whether the process of the peer has ended, and touches no memory any more: the kernel closes its sockets
@@ -286,22 +331,23 @@ func (c *control) read(conn net.Conn) {
 	defer conn.Close()
 	defer func() { <-c.written }()
 	from := &messages{from: bufio.NewReaderSize(conn, stream.MaxMessage)}
-	silence := c.mesh.config.silence()
+	m := c.mesh
+	silence := m.config.silence()
 	for {
 		c.mu.Lock()
 		if !c.leaving && silence > 0 {
 			conn.SetReadDeadline(time.Now().Add(silence))
 		}
 		c.mu.Unlock()
-		message, begun, err := from.next()
-		if !begun && isTimeout(err) {
+		message, err := from.next()
+		if isTimeout(err) {
 			// This process may have been stopped itself. What has come meanwhile counts.
 			c.mu.Lock()
 			if !c.leaving {
 				conn.SetReadDeadline(time.Now().Add(silence / 8))
 			}
 			c.mu.Unlock()
-			message, begun, err = from.next()
+			message, err = from.next()
 		}
 		if taken, ok := parseHeartbeat(message); ok && err == nil {
 			c.beats(taken, time.Now())
@@ -309,6 +355,8 @@ func (c *control) read(conn net.Conn) {
 			err = c.mesh.answerRings(c.peer, lane)
 		} else if err == nil && len(message) > 0 && message[0] == rejoining {
 			err = c.mesh.hears(c.peer, message[1:])
+		} else if err == nil && len(message) > 0 && message[0] == introducing {
+			err = c.mesh.introduced(c.peer, message[1:])
 		} else if err == nil {
 			err = c.mesh.handle(c.peer, message)
 		}
@@ -317,7 +365,7 @@ func (c *control) read(conn net.Conn) {
 				c.ended.Store(true)
 			}
 			c.lost(conn, err, silence)
-			if isTimeout(err) && !begun && c.awaitsLost(conn) {
+			if isTimeout(err) && m.now.Load().has(c.peer) && c.awaitsLost(conn) {
 				silence = 0
 				continue
 			}
@@ -341,13 +389,11 @@ func (c *control) awaitsLost(conn net.Conn) bool {
 // lost says that nothing comes of the replica any more.
 func (c *control) lost(conn net.Conn, err error, silence time.Duration) {
 	m := c.mesh
-	g := m.now.Load()
-	if !g.misses(c.peer) {
-		m.lose(c.peer, errParted)
-		return
+	g, why := m.now.Load(), errParted
+	if missed := g.misses(c.peer); missed || !g.has(c.peer) && !c.parted.Load() {
+		why = c.why(conn, err, silence) // which takes time
+		g.lost(c.peer, why)
 	}
-	why := c.why(conn, err, silence) // which takes time
-	g.lost(c.peer, why)
 	m.lose(c.peer, why)
 	if now := m.now.Load(); now != g { // which has begun meanwhile
 		now.lost(c.peer, why)

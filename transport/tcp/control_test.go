@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,11 +41,57 @@ func onTheWire(all [][]byte) (wire []byte, ends []int) {
 func readAll(wire []byte) (all [][]byte, err error) {
 	m := &messages{from: bufio.NewReader(bytes.NewReader(wire))}
 	for {
-		message, _, err := m.next()
+		message, err := m.next()
 		if err != nil {
 			return all, err
 		}
 		all = append(all, bytes.Clone(message))
+	}
+}
+
+// halting is a reader that has one byte at a time, and a timeout before each.
+type halting struct {
+	bytes []byte
+	halts bool
+}
+
+func (h *halting) Read(b []byte) (int, error) {
+	if h.halts = !h.halts; h.halts {
+		return 0, os.ErrDeadlineExceeded
+	}
+	if len(h.bytes) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:1], h.bytes)
+	h.bytes = h.bytes[n:]
+	return n, nil
+}
+
+// TestControlHalts: a message of which a part has come when the time is over is read on. A process that was stopped has
+// such a one, and would else take its sender for lost. The end in the middle of one is no ordinary end.
+func TestControlHalts(t *testing.T) {
+	sent := recorded()
+	wire, ends := onTheWire(sent)
+	for cut := range len(wire) + 1 {
+		m := &messages{from: bufio.NewReader(&halting{bytes: wire[:cut]})}
+		for i := 0; ; {
+			message, err := m.next()
+			switch {
+			case isTimeout(err):
+				continue
+			case err == nil && i < len(sent) && bytes.Equal(message, sent[i]):
+				i++
+				continue
+			}
+			want := io.ErrUnexpectedEOF
+			if cut == 0 || slices.Contains(ends, cut) {
+				want = io.EOF
+			}
+			if whole, _ := slices.BinarySearch(ends, cut+1); err != want || i != whole {
+				t.Fatalf("of %d bytes: %d messages, want %d, and then %v, want %v", cut, i, whole, err, want)
+			}
+			break
+		}
 	}
 }
 
@@ -112,7 +159,7 @@ func TestHeartbeats(t *testing.T) {
 		sender, receiver := quietMesh(1, 2), quietMesh(0, 2)
 		for _, m := range []*mesh{sender, receiver} {
 			m.config.Silence = silence
-			m.controls[m.config.Rank] = nil
+			m.all()[m.config.Rank] = nil
 			m.ctx, m.cancel = context.WithCancel(context.Background())
 			g, err := m.found()
 			if err != nil {
@@ -126,13 +173,13 @@ func TestHeartbeats(t *testing.T) {
 		}
 		go there.Write([]byte{started})
 		sender.join(here, hello)
-		receiver.controls[1].start(there, nil, nil)
+		receiver.at(1).start(there, nil, nil)
 		sender.beat()
 		time.Sleep(silence)
-		receiver.controls[1].mu.Lock()
-		taken := receiver.controls[1].taken
-		receiver.controls[1].mu.Unlock()
-		if taken != 1 || receiver.controls[1].lastTook().IsZero() {
+		receiver.at(1).mu.Lock()
+		taken := receiver.at(1).taken
+		receiver.at(1).mu.Unlock()
+		if taken != 1 || receiver.at(1).lastTook().IsZero() {
 			t.Errorf("the other replica knows of %d connections, want 1", taken)
 		}
 		sender.abort(errors.New("the end"))
@@ -145,7 +192,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quietMesh(0, 2)
 		m.config.Silence = time.Second
-		m.controls[0] = nil
+		m.all()[0] = nil
 		m.ctx, m.cancel = context.WithCancel(context.Background())
 		g, err := m.found()
 		if err != nil {
@@ -153,13 +200,13 @@ func TestStoppedHearsWhy(t *testing.T) {
 		}
 		node, lane := g.node, g.lane
 		here, there := net.Pipe() // which holds nothing: a write waits until it is read
-		m.controls[1].start(here, nil, nil)
+		m.at(1).start(here, nil, nil)
 		<-node.Done()
 		time.Sleep(time.Minute)
 		closed := make(chan error)
 		go func() { closed <- lane.Close() }()
 		from := &messages{from: bufio.NewReader(there)}
-		message, _, err := from.next()
+		message, err := from.next()
 		if err != nil || len(message) < 5 {
 			t.Fatalf("% x, %v, want an abort", message, err)
 		}
@@ -169,7 +216,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 			t.Errorf("the abort is %v, %v", cause, err)
 		}
 		for err == nil {
-			_, _, err = from.next()
+			_, err = from.next()
 		}
 		there.Close()
 		if err := <-closed; err != nil {
@@ -215,7 +262,7 @@ func TestStoppedReadsTheRest(t *testing.T) {
 		for rank := range all {
 			m := quietMesh(rank, 2)
 			m.config.Silence = time.Second
-			m.controls[rank] = nil
+			m.all()[rank] = nil
 			m.ctx, m.cancel = context.WithCancel(context.Background())
 			if _, err := m.found(); err != nil {
 				t.Fatal(err)
@@ -223,9 +270,9 @@ func TestStoppedReadsTheRest(t *testing.T) {
 			all[rank] = m
 		}
 		all[1].abort(errors.New("the other one's cause"))
-		c := all[0].controls[1]
+		c := all[0].at(1)
 		here, _ := net.Pipe() // for its address
-		conn := &goneOn{Conn: here, wrote: make(chan struct{}), come: bytes.NewReader(all[1].controls[0].queue)}
+		conn := &goneOn{Conn: here, wrote: make(chan struct{}), come: bytes.NewReader(all[1].at(0).queue)}
 		c.start(conn, nil, nil)
 		c.tell(appendHeartbeat(nil, 0))
 		<-all[0].now.Load().node.Done()

@@ -83,7 +83,7 @@ func (m *mesh) persist(ctx context.Context, peer int, role handshake.Role, once 
 			if role == handshake.Control || silence == 0 {
 				break
 			}
-			if took := m.controls[peer].lastTook(); took.After(since) {
+			if took := m.at(peer).lastTook(); took.After(since) {
 				since = took
 			}
 			if limit := takeSilences * silence; time.Since(since) >= limit {
@@ -103,10 +103,10 @@ func (m *mesh) persist(ctx context.Context, peer int, role handshake.Role, once 
 
 // dialOnce is dial without a second try.
 func (m *mesh) dialOnce(ctx context.Context, peer int, role handshake.Role, lane uint64) (net.Conn, error) {
-	network, address := "tcp", m.addresses[peer].TCP
-	here := m.addresses[m.config.Rank]
-	if here.Host == m.addresses[peer].Host && here.Unix != "" && m.addresses[peer].Unix != "" {
-		network, address = "unix", m.addresses[peer].Unix
+	here, there := m.address, m.at(peer).address
+	network, address := "tcp", there.TCP
+	if here.Host == there.Host && here.Unix != "" && there.Unix != "" {
+		network, address = "unix", there.Unix
 	}
 	if address == "" {
 		return nil, errors.New("it is on another host and does not listen on TCP")
@@ -115,10 +115,10 @@ func (m *mesh) dialOnce(ctx context.Context, peer int, role handshake.Role, lane
 	dialling, cancel := context.WithTimeout(ctx, handshake.Limit)
 	defer cancel()
 	conn, err := stack.Dial(dialling, network, address)
-	if tcp := m.addresses[peer].TCP; errors.Is(err, syscall.ECONNREFUSED) && network == "unix" && tcp != "" {
+	if errors.Is(err, syscall.ECONNREFUSED) && network == "unix" && there.TCP != "" {
 		// See HostName. If the replica has left, it does not listen on TCP either.
-		address = tcp
-		conn, err = stack.Dial(dialling, "tcp", tcp)
+		address = there.TCP
+		conn, err = stack.Dial(dialling, "tcp", address)
 	}
 	if isTimeout(err) {
 		return nil, fmt.Errorf("%s: %w", address, &handshake.TimeoutError{Stage: "a connection", Err: err})

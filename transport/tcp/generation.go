@@ -16,8 +16,8 @@ import (
 type generation struct {
 	*mesh
 	number  int
-	members []int // places, ascending: by number in the generation
-	numbers []int // by place: number in the generation; -1: no member
+	members []int       // places, ascending: by number in the generation
+	numbers map[int]int // by place: number in the generation
 	node    *stream.Node
 	lane    *stream.Lane // that its node began with
 	where   *hosts.Table
@@ -31,25 +31,25 @@ type generation struct {
 }
 
 // begin makes a generation of members and its node. The caller holds m.life, or nobody else has the mesh yet.
-func (m *mesh) begin(members []int) (*generation, error) {
+func (m *mesh) begin(number int, members []int) (*generation, error) {
 	c := m.config
-	g := &generation{mesh: m, members: members, numbers: make([]int, c.Size), before: m.now.Load(),
-		over: make(chan struct{})}
+	g := &generation{mesh: m, number: number, members: members, numbers: make(map[int]int, len(members)),
+		before: m.now.Load(), over: make(chan struct{})}
 	if g.before != nil {
-		g.number = g.before.number + 1
 		g.before.before = nil
 	}
 	if g.number > maxGeneration {
 		return nil, fmt.Errorf("tcp: replicas have rejoined %d times, which is as often as there are numbers", maxGeneration)
 	}
-	for place := range g.numbers {
-		g.numbers[place] = slices.Index(members, place)
-	}
 	names, processes := make([]string, len(members)), make([]string, len(members))
+	addresses := make([]Address, len(members))
 	for i, place := range members {
-		names[i], processes[i] = m.addresses[place].Host, m.processes[place]
+		at := m.addressOf(place)
+		g.numbers[place], names[i], processes[i], addresses[i] = i, at.Host, at.Where, at
 	}
-	where := hosts.NewTable(names, m.local, m.network)
+	local, network := links(c.Network, addresses)
+	local.Why = m.listener.why
+	where := hosts.NewTable(names, local, network)
 	config := stream.Config{Rank: g.numbers[c.Rank], Size: len(members), Host: g, Spin: spin, Crowded: c.Crowded,
 		Silence: c.silence(), Processes: processes, Generation: g.number}
 	if _, system := c.stack(); c.parks || !system { // a bubble's clock stands while somebody looks
@@ -63,8 +63,12 @@ func (m *mesh) begin(members []int) (*generation, error) {
 		return nil, err
 	}
 	g.node, g.lane, g.where = node, lane, where
-	m.open++
+	m.open = append(m.open, g)
 	m.now.Store(g)
+	if members[0] == c.Rank && m.listener.desk != nil && !m.desk {
+		m.desk = true
+		m.goes(m.answer)
+	}
 	return g, nil
 }
 
@@ -91,7 +95,7 @@ func (g *generation) Tell(peer int, message []byte) {
 	if g.number > 0 {
 		message = append(binary.BigEndian.AppendUint16([]byte{ofGeneration}, uint16(g.number)), message...)
 	}
-	g.controls[g.members[peer]].tell(message)
+	g.at(g.members[peer]).tell(message)
 }
 
 // ofGeneration is the first byte of a control message of a generation that is not the first: its number follows, and
@@ -111,16 +115,22 @@ func (m *mesh) handle(place int, message []byte) error {
 	switch {
 	case g == nil && number > m.now.Load().number:
 		return fmt.Errorf("a word of generation %d, which this replica has not come to", number)
-	case g == nil || g.numbers[place] < 0:
+	case g == nil || !g.has(place):
 		return nil
 	}
 	return g.node.Handle(g.numbers[place], message)
 }
 
+// has reports whether a place is of a member.
+func (g *generation) has(place int) bool {
+	_, is := g.numbers[place]
+	return is
+}
+
 // number is what the users of this generation call a replica: for those that are not in it, and before the first, its
 // place.
 func (m *mesh) number(place int) int {
-	if g := m.now.Load(); g != nil && g.numbers[place] >= 0 {
+	if g := m.now.Load(); g != nil && g.has(place) {
 		return g.numbers[place]
 	}
 	return place
@@ -131,12 +141,12 @@ func (m *mesh) me() int { return m.number(m.config.Rank) }
 
 // misses reports whether the end of the connection to a replica matters to the generation.
 func (g *generation) misses(place int) bool {
-	return g.numbers[place] >= 0 && g.node.Misses(g.numbers[place])
+	return g.has(place) && g.node.Misses(g.numbers[place])
 }
 
 // lost says that a member is lost to the generation.
 func (g *generation) lost(place int, err error) {
-	if g.numbers[place] >= 0 {
+	if g.has(place) {
 		g.node.Lost(g.numbers[place], err)
 	}
 }
@@ -161,7 +171,7 @@ func (g *generation) Aborting() {
 	}
 	word := abortWord(g.number, m.config.Rank)
 	setAborted(m.shm.own.Aborted(), word)
-	for _, c := range m.controls {
+	for _, c := range m.all() {
 		if c == nil {
 			continue
 		}
@@ -197,13 +207,32 @@ func (g *generation) Forget(lane uint64) {
 	}
 }
 
+// letGo lets go of what replicas have given of their memory that are gone, and in no generation whose node is open. The
+// caller holds m.life.
+func (m *mesh) letGo() {
+	if m.shm == nil {
+		return
+	}
+	m.shm.mu.Lock()
+	defer m.shm.mu.Unlock()
+	if m.shm.closed {
+		return
+	}
+	for place, c := range m.all() {
+		used := func(g *generation) bool { return g.has(place) }
+		if c != nil && !c.left.When.IsZero() && !slices.ContainsFunc(m.open, used) {
+			c.takeNeighbour().close()
+		}
+	}
+}
+
 // Leave implements stream.Host. With the last generation this replica leaves the job, and with the last node that is
 // closed it lets the memory go.
 func (g *generation) Leave() {
 	m := g.mesh
 	m.life.Lock()
 	last := m.now.Load() == g
-	if last {
+	if last && m.council != nil {
 		m.council.End()
 	}
 	m.life.Unlock()
@@ -211,10 +240,11 @@ func (g *generation) Leave() {
 		m.leave()
 	}
 	m.life.Lock()
-	m.open--
-	closed := m.open == 0
+	m.open = slices.DeleteFunc(m.open, func(open *generation) bool { return open == g })
+	closed := len(m.open) == 0
+	m.letGo()
 	m.life.Unlock()
 	if closed {
-		m.shm.close(m.controls)
+		m.shm.close(m.all())
 	}
 }

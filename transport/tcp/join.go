@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"gogcl.dev/internal/netstack"
 	"gogcl.dev/transport"
@@ -39,6 +40,9 @@ type Meeting struct {
 	// Tell is told how the meeting goes while it lasts: after 5 s and then every 15 for whom this replica waits, and at
 	// once what stands in the way. It may be nil.
 	Tell func(text string)
+
+	// Within bounds how long a newcomer looks for the job: see Come. 0: it looks on.
+	Within time.Duration
 
 	// Blob is what the caller has to tell the other replicas, and Agree looks at what all have told, by rank. Its error
 	// ends the joining; since all replicas see the same blobs, it is to be the same on all. Agree may be nil.
@@ -82,40 +86,18 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	secure := len(c.Secret) > 0 || c.TLS != nil || m.Insecure
-	local, err := isLocal(ctx, m.Where, net.DefaultResolver.LookupNetIP)
-	if err != nil {
-		return nil, fmt.Errorf("tcp: the rendezvous %s: %w", m.Where, err)
-	}
-	switch {
-	case len(m.Blob) > MaxBlob:
-		return nil, fmt.Errorf("tcp: a blob of %d bytes, want at most %d", len(m.Blob), MaxBlob)
-	case c.Size == 1:
+	if c.Size == 1 && c.Most == 0 {
 		return (&Listener{config: c, address: Address{Host: HostName()}}).Connect(ctx, []Address{{Host: HostName()}})
-	case !secure && !local && !strings.HasPrefix(m.Where, "dir:"):
-		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job has no secret: %s",
-			m.Where, secureWays)
-	case !local && !m.Insecure && len(c.Secret) > 0 && len(c.Secret) < minSecret:
-		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job's secret has %d bytes, "+
-			"which can be guessed: want %d random bytes or more, as of: head -c 32 /dev/urandom | base64",
-			m.Where, len(c.Secret), minSecret)
-	case !local && !m.Insecure && m.Exposed != nil:
-		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and others may know the job's "+
-			"secret: %w", m.Where, m.Exposed)
-	case !secure && local && !strings.HasPrefix(m.Where, "unix:") && !user.TellsTCP:
-		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached by all users of this host, and the job has no "+
-			"secret: %s", m.Where, secureWays)
 	}
-	channel, err := c.channel()
+	p, err := m.prepare(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
-	c.anyUser, c.from = m.Insecure, netstack.Of(ctx)
 	var l *Listener
 	blob := func(reached netip.Addr) []byte {
 		own := card{TLS: c.TLS != nil, Network: cmp.Or(c.Network, Auto), CPUs: hosts.Processors(), Blob: m.Blob}
 		var err error
-		if c.Address == "" && secure && !local {
+		if c.Address == "" && p.secure && !p.local {
 			c.Address, err = m.address(reached)
 		}
 		if err == nil {
@@ -125,7 +107,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 			err = short
 		}
 		if err == nil {
-			err = checkDescriptors(c.Size, c.Network)
+			err = checkDescriptors(max(c.Size, c.Most), c.Network)
 		}
 		if err == nil && c.Network.traits().auto {
 			own.User = user.Name()
@@ -150,7 +132,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	}
 	met, err := rendezvous.Meet(ctx, rendezvous.Config{
 		Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where, Blob: blob,
-		Channel: channel, AnyUser: c.anyUser, Tell: m.Tell,
+		Channel: p.channel, AnyUser: c.anyUser, Tell: m.Tell,
 	})
 	var cards []card
 	if err == nil {
@@ -162,7 +144,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		}
 	}
 	if err == nil {
-		err = checkCards(c, cards, secure, m.Agree)
+		err = checkCards(c, cards, p.secure, m.Agree)
 	}
 	if err != nil {
 		if l != nil {
@@ -184,7 +166,56 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	}
 	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)
 	l.config.Crowded = c.Crowded || hosts.Crowded(places, c.Rank)
+	if c.Most > 0 {
+		l.desk = &deskOf{config: m.at(c, p), tell: m.Tell, key: cards[0].Key, blob: cards[0].Blob}
+	}
 	return l.Connect(ctx, addresses)
+}
+
+// prepared is what follows from a Config and a Meeting.
+type prepared struct {
+	secure  bool // others than the job's processes can do nothing, or are said to be none
+	local   bool // the rendezvous is one of processes of one host
+	channel *handshake.Channel
+}
+
+// prepare says what is wrong with the two.
+func (m *Meeting) prepare(ctx context.Context, c *Config) (p prepared, err error) {
+	p.secure = len(c.Secret) > 0 || c.TLS != nil || m.Insecure
+	secure := p.secure
+	if p.local, err = isLocal(ctx, m.Where, net.DefaultResolver.LookupNetIP); err != nil {
+		return p, fmt.Errorf("tcp: the rendezvous %s: %w", m.Where, err)
+	}
+	local := p.local
+	switch {
+	case c.Most > 0 && strings.HasPrefix(m.Where, "dir:"):
+		return p, fmt.Errorf("tcp: the rendezvous %s is a directory, and newcomers find a job at a socket: want host:port or "+
+			"unix:@NAME, or a job that takes none", m.Where)
+	case len(m.Blob) > MaxBlob:
+		return p, fmt.Errorf("tcp: a blob of %d bytes, want at most %d", len(m.Blob), MaxBlob)
+	case !secure && !local && !strings.HasPrefix(m.Where, "dir:"):
+		return p, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job has no secret: %s",
+			m.Where, secureWays)
+	case !local && !m.Insecure && len(c.Secret) > 0 && len(c.Secret) < minSecret:
+		return p, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job's secret has %d bytes, "+
+			"which can be guessed: want %d random bytes or more, as of: head -c 32 /dev/urandom | base64",
+			m.Where, len(c.Secret), minSecret)
+	case !local && !m.Insecure && m.Exposed != nil:
+		return p, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and others may know the job's "+
+			"secret: %w", m.Where, m.Exposed)
+	case !secure && local && !strings.HasPrefix(m.Where, "unix:") && !user.TellsTCP:
+		return p, fmt.Errorf("tcp: the rendezvous %s can be reached by all users of this host, and the job has no "+
+			"secret: %s", m.Where, secureWays)
+	}
+	c.anyUser, c.from = m.Insecure, netstack.Of(ctx)
+	p.channel, err = c.channel()
+	return p, err
+}
+
+// at is where newcomers ask.
+func (m *Meeting) at(c Config, p prepared) rendezvous.Config {
+	return rendezvous.Config{Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where,
+		Channel: p.channel, AnyUser: c.anyUser}
 }
 
 // secureWays is how a job that is not on one host can start.

@@ -56,7 +56,7 @@ func TestDialAfterLeaving(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	mine[1].TCP = gone.Addr().String() // for lanes
+	eps[0].(*endpoint).generation.mesh.at(1).address.TCP = gone.Addr().String() // for lanes
 	held.Store(true)
 	cause := errors.New("had to leave")
 	eps[1].Abort(cause)

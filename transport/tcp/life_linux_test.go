@@ -181,7 +181,7 @@ func TestMeetsTheDead(t *testing.T) {
 				all[m.config.Rank] = m
 				switch rank := m.config.Rank; {
 				case rank == 1 && !heard:
-					m.controls[0].process = endedProcess()
+					m.at(0).process = endedProcess()
 				case rank == 2:
 					met <- m
 				}
@@ -190,7 +190,7 @@ func TestMeetsTheDead(t *testing.T) {
 				if rank == 1 {
 					(<-met).now.Load().node.Abort(errors.New(why))
 					<-all[1].now.Load().node.Done()
-					all[1].controls[0].process = endedProcess()
+					all[1].at(0).process = endedProcess()
 				}
 			}
 			listeners, addresses, err := listenAll(c)
@@ -223,12 +223,12 @@ func TestMeetsTheDead(t *testing.T) {
 func TestAllTheDeadAreNamed(t *testing.T) {
 	m := quietMesh(3, 4)
 	for r := range 3 {
-		m.controls[r].process = endedProcess()
+		m.at(r).process = endedProcess()
 	}
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	if err := m.controls[1].reserve(here, 1<<attemptBits); err != nil {
+	if err := m.at(1).reserve(here, 1<<attemptBits); err != nil {
 		t.Fatal(err)
 	}
 	for want, missing := range map[string]map[int]bool{

@@ -54,7 +54,7 @@ func (g *generation) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpo
 	}
 	n := &nearby{endpoint: e, near: make([]*neighbour, len(g.members)), visits: map[uint64]*visit{}}
 	for r, place := range g.members {
-		if c := g.controls[place]; c != nil {
+		if c := g.at(place); c != nil {
 			n.near[r] = c.neighbour()
 		}
 	}
@@ -379,9 +379,8 @@ func (v *visit) reason(word uint64, silence time.Duration) error {
 // silentAbort is the error of an abort of which no control connection has said why. word is in the segment of this
 // replica: see abortWord.
 func (g *generation) silentAbort(word uint64, silence time.Duration) error {
-	if place := uint64(uint32(word)) - 1; place < uint64(len(g.numbers)) && int(place) != g.config.Rank &&
-		g.numbers[place] >= 0 {
-		return &transport.LostError{Replica: g.numbers[place], Process: g.processes[place],
+	if place := int(uint32(word)) - 1; place != g.config.Rank && g.has(place) {
+		return &transport.LostError{Replica: g.numbers[place], Process: g.at(place).address.Where,
 			Err: fmt.Errorf("it has aborted, and not said why for %v", silence)}
 	}
 	return errors.New("the shared memory of this process says that a replica has aborted, and not which: a process " +
@@ -409,7 +408,7 @@ func (v *visit) vacate() {
 // that which the member reaches.
 func (v *visit) Stuck(place int) bool {
 	switch {
-	case v.e.generation.controls[v.e.generation.members[v.Members[place]]].gone():
+	case v.e.generation.at(v.e.generation.members[v.Members[place]]).gone():
 		return true
 	case time.Now().Before(v.until):
 		return false

@@ -168,7 +168,7 @@ func TestViewsOfGarbage(t *testing.T) {
 func TestSeatWakes(t *testing.T) {
 	near, all := nearMeshes(t, 3)
 	asleep := func(r int) bool {
-		return all[(r+1)%3].controls[r].neighbour().segment.Lane(near[r].Number()).Load() != 0
+		return all[(r+1)%3].at(r).neighbour().segment.Lane(near[r].Number()).Load() != 0
 	}
 	for _, wakes := range []func() *visit{
 		func() *visit { return visitOf(t, near[0], 0, 2) },
@@ -176,7 +176,7 @@ func TestSeatWakes(t *testing.T) {
 		func() *visit { v := visitOf(t, near[0], 0, 2); v.asleep[1] = nil; v.Proclaim(); return v },
 	} {
 		for r := range near {
-			all[(r+1)%3].controls[r].neighbour().segment.Lane(near[r].Number()).Store(1)
+			all[(r+1)%3].at(r).neighbour().segment.Lane(near[r].Number()).Store(1)
 		}
 		wakes()
 		if asleep(2) || !asleep(1) || !asleep(0) {
@@ -196,14 +196,14 @@ func TestStuck(t *testing.T) {
 	if v.Stuck(1) || !open() {
 		t.Error("a member that may go on is not waited for")
 	}
-	ended := &all[0].controls[2].ended
+	ended := &all[0].at(2).ended
 	ended.Store(true)
-	lives := all[0].controls[2].process
-	all[0].controls[2].process = &process{os.Getpid(), "0"} // the number is another process's by now
+	lives := all[0].at(2).process
+	all[0].at(2).process = &process{os.Getpid(), "0"} // the number is another process's by now
 	if !v.Stuck(2) || v.Stuck(1) || !open() {
 		t.Error("a member whose process has ended is waited for, or the others are not")
 	}
-	all[0].controls[2].process = lives
+	all[0].at(2).process = lives
 	ended.Store(false)
 	v.until = time.Now().Add(-time.Nanosecond)
 	if !v.Stuck(1) || open() {
@@ -339,7 +339,7 @@ func TestForgetLane(t *testing.T) {
 	near, all := nearMeshes(t, 2)
 	visitOf(t, near[0], 0, 1)
 	found := func() bool {
-		return all[1].controls[0].neighbour().segment.Seat(near[0].Number(), 7, seatBytes) != nil
+		return all[1].at(0).neighbour().segment.Seat(near[0].Number(), 7, seatBytes) != nil
 	}
 	if !found() {
 		t.Error("the seat is not found")

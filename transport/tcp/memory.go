@@ -61,7 +61,7 @@ func (c *Config) segmentForm() segment.Form {
 	if c.form != (segment.Form{}) {
 		return c.form
 	}
-	return segment.DefaultForm.Within(allAddresses / int64(c.Size))
+	return segment.DefaultForm.Within(allAddresses / int64(max(c.Size, c.Most)))
 }
 
 // tryMemory makes what a replica shares, if it can share memory and has enough addresses for what the others share. The
@@ -72,12 +72,12 @@ func (c *Config) tryMemory() (*shared, error) {
 	}
 	form := c.segmentForm()
 	if form.Pages < leastPages {
-		return nil, fmt.Errorf("%d replicas are too many for segments of memory that are long enough", c.Size)
+		return nil, fmt.Errorf("%d replicas are too many for segments of memory that are long enough", max(c.Size, c.Most))
 	}
-	if err := checkDescriptors(c.Size, Shm); err != nil {
+	if err := checkDescriptors(max(c.Size, c.Most), Shm); err != nil {
 		return nil, err
 	}
-	if err := segment.CheckRoom(form, c.Size); err != nil {
+	if err := segment.CheckRoom(form, max(c.Size, c.Most)); err != nil {
 		return nil, err
 	}
 	return newShared(c.Rank, form)
@@ -161,14 +161,14 @@ func (s *shared) newRings(c *control, lane uint64) (*rings, error) {
 // connectRings makes a link on a lane, and tells the replica.
 func (g *generation) connectRings(peer int, lane uint64) {
 	m := g.mesh
-	r, err := m.shm.newRings(m.controls[peer], lane)
+	r, err := m.shm.newRings(m.at(peer), lane)
 	switch {
 	case errors.Is(err, net.ErrClosed):
 	case err != nil:
 		g.node.Abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(peer), err))
 	default:
 		// First: a lane that has its link may send, and leave.
-		m.controls[peer].tell(appendRingMade(nil, lane))
+		m.at(peer).tell(appendRingMade(nil, lane))
 		g.give(peer, lane, r)
 	}
 }
@@ -179,7 +179,7 @@ func (m *mesh) answerRings(peer int, lane uint64) error {
 	if m.shm == nil || peer > m.config.Rank {
 		return fmt.Errorf("it says that it has made a ring on lane %#x, for which nobody has asked", lane)
 	}
-	r, err := m.shm.newRings(m.controls[peer], lane)
+	r, err := m.shm.newRings(m.at(peer), lane)
 	switch {
 	case errors.Is(err, net.ErrClosed):
 		return nil

@@ -300,7 +300,7 @@ func TestFalseRing(t *testing.T) {
 	for from, want := range []string{"its shared memory has none", "for which nobody has asked"} {
 		leaktest.Check(t)
 		eps, all := meshes(t, 2, Config{})
-		all[from].controls[1-from].tell(appendRingMade(nil, 4711))
+		all[from].at(1 - from).tell(appendRingMade(nil, 4711))
 		<-eps[1-from].Done()
 		if err := eps[1-from].Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -421,11 +421,11 @@ func TestUnderCollection(t *testing.T) {
 // lanePair makes a link between two replicas on a lane that neither has open, and tells nobody.
 func lanePair(t *testing.T, all []*mesh, lane uint64) (a, b *rings) {
 	t.Helper()
-	a, err := all[0].shm.newRings(all[0].controls[1], lane)
+	a, err := all[0].shm.newRings(all[0].at(1), lane)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err = all[1].shm.newRings(all[1].controls[0], lane); err != nil {
+	if b, err = all[1].shm.newRings(all[1].at(0), lane); err != nil {
 		t.Fatal(err)
 	}
 	if !all[1].shm.answers(b) {
@@ -440,7 +440,7 @@ func TestRingsClose(t *testing.T) {
 	leaktest.Check(t)
 	eps, all := meshes(t, 2, Config{})
 	given := func(rank int, lane uint64) bool {
-		r, err := all[rank].shm.newRings(all[rank].controls[1-rank], lane)
+		r, err := all[rank].shm.newRings(all[rank].at(1-rank), lane)
 		if err != nil {
 			return false // there is one still
 		}
@@ -462,7 +462,7 @@ func TestRingsClose(t *testing.T) {
 			}
 		}
 	}
-	a, err := all[0].shm.newRings(all[0].controls[1], 7)
+	a, err := all[0].shm.newRings(all[0].at(1), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,7 +470,7 @@ func TestRingsClose(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	a.Close()
-	b, err := all[1].shm.newRings(all[1].controls[0], 7)
+	b, err := all[1].shm.newRings(all[1].at(0), 7)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gogcl.dev/transport"
@@ -20,17 +21,24 @@ const rejoining byte = 253
 
 // Tell implements agree.Host.
 func (m council) Tell(place int, message []byte) {
-	m.controls[place].tell(append([]byte{rejoining}, message...))
+	if g := m.now.Load(); !g.has(place) { // it is to be connected with all of them
+		m.introduce(place, g.members)
+	}
+	m.at(place).tell(append([]byte{rejoining}, message...))
 }
 
-// May implements agree.Host. Who has left or ended does not go on elsewhere.
+// May implements agree.Host. Who has left or ended does not go on elsewhere. But others may have gone on without this
+// replica, with newcomers, and have ended, if it has been stopped for so long that they held it for gone.
 func (m council) May(members, gone []int) error {
 	left := len(members) - len(gone)
 	if 2*left > len(members) || 2*left == len(members) && gone[0] != members[0] {
 		return nil
 	}
 	for _, place := range gone {
-		if c := m.controls[place]; c.parted.Load() || c.process.ended(0) {
+		if m.wasStopped() {
+			return m.minority(members, gone)
+		}
+		if c := m.at(place); c.parted.Load() || c.process.ended(0) {
 			continue
 		}
 		if m.unsure.IsZero() {
@@ -66,16 +74,26 @@ func (m council) minority(members, gone []int) error {
 func (m council) Decided(d agree.Decision) error {
 	old := m.now.Load()
 	m.unsure = time.Time{}
-	g, err := m.begin(d.Members)
+	for _, c := range m.all() { // who still waits says so again
+		if c != nil {
+			c.waits = false
+		}
+	}
+	m.waiting.Store(false)
+	g, err := m.begin(d.Generation, d.Members)
 	if err != nil {
 		return err
 	}
 	r := &transport.Rejoined{Endpoint: g.newEndpoint(g.lane, g.where), Generation: g.number, Notes: d.Notes}
-	for _, place := range d.Members {
+	for number, place := range d.Members {
+		if !old.has(place) {
+			r.Came = append(r.Came, number)
+			continue
+		}
 		r.Replicas = append(r.Replicas, old.numbers[place])
 	}
 	for _, place := range d.Gone {
-		gone := m.departed[place]
+		gone := m.at(place).left
 		if gone.When.IsZero() {
 			gone = transport.Gone{When: time.Now(), Why: errors.New("others have lost it")}
 		}
@@ -84,9 +102,9 @@ func (m council) Decided(d agree.Decision) error {
 	}
 	old.next = r
 	close(old.over)
-	for place, gone := range m.departed { // while the others have decided that it goes on
-		if !gone.When.IsZero() {
-			g.lost(place, gone.Why)
+	for _, place := range d.Members { // while the others have decided that it goes on
+		if c := m.at(place); c != nil && !c.left.When.IsZero() {
+			g.lost(place, c.left.Why)
 		}
 	}
 	return nil
@@ -108,7 +126,7 @@ func (m council) Ended(err error) {
 
 // bid tells the others that this replica leaves the job, in whatever generation it is, and tells no more.
 func (m *mesh) bid() {
-	for _, c := range m.controls {
+	for _, c := range m.all() {
 		if c != nil {
 			c.tell([]byte{rejoining})
 			c.leave()
@@ -119,12 +137,18 @@ func (m *mesh) bid() {
 // hears takes a message about who is left.
 func (m *mesh) hears(place int, message []byte) error {
 	if len(message) == 0 {
-		m.controls[place].parted.Store(true)
+		m.at(place).parted.Store(true)
 		m.lose(place, errParted)
 		return nil
 	}
 	m.life.Lock()
 	defer m.life.Unlock()
+	switch {
+	case m.arrival.waits():
+		return m.arrive(place, message)
+	case m.council == nil: // it has given up
+		return nil
+	}
 	return m.council.Hear(place, message)
 }
 
@@ -132,10 +156,20 @@ func (m *mesh) hears(place int, message []byte) error {
 func (m *mesh) lose(place int, why error) {
 	m.life.Lock()
 	defer m.life.Unlock()
-	if m.departed[place].When.IsZero() {
-		m.departed[place] = transport.Gone{When: time.Now(), Why: why}
+	c := m.at(place)
+	if c.left.When.IsZero() {
+		c.left = transport.Gone{When: time.Now(), Why: why}
 	}
-	m.council.Lose(place)
+	c.waits = false
+	m.waiting.Store(slices.ContainsFunc(m.all(), func(c *control) bool { return c != nil && c.waits }))
+	m.letGo()
+	switch {
+	case m.arrival.waits():
+		m.arrival.ends(m.arrival.newcomer.Lose(place))
+		m.arrival.ends(m.nobody(why))
+	case m.council != nil:
+		m.council.Lose(place)
+	}
 }
 
 // retry asks the kernel again who has ended.

@@ -2,8 +2,10 @@ package tcp
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/transport"
@@ -64,17 +66,17 @@ func TestLeftBehindWhileMeeting(t *testing.T) {
 		})
 	}
 	m := <-meshes
-	for !m.controls[2].isReserved() && ctx.Err() == nil {
+	for !m.at(2).isReserved() && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	m.controls[2].tell([]byte{rejoining, 0, 0, 1, 2, 1, 7}) // generation 0, without replica 2
+	m.at(2).tell([]byte{rejoining, 0, 0, 1, 2, 0, 1, 7}) // generation 0, without replica 2
 	all.Wait()
 }
 
 // TestAwaitedGenerations: a connection waits for the next generation alone, and not with too many others.
 func TestAwaitedGenerations(t *testing.T) {
 	m := quietMesh(0, 2)
-	m.controls[0] = nil
+	m.all()[0] = nil
 	m.ctx, m.cancel = context.WithCancel(t.Context())
 	if _, err := m.found(); err != nil {
 		t.Fatal(err)
@@ -85,13 +87,51 @@ func TestAwaitedGenerations(t *testing.T) {
 	if g := m.await(1, 2<<48|1); g != nil {
 		t.Errorf("%v, want none: generation 2 cannot have begun anywhere", g)
 	}
-	m.controls[1].early.Store(maxEarly)
+	m.at(1).early.Store(maxEarly)
 	if g := m.await(1, 1<<48|1); g != nil {
 		t.Errorf("%v, want none: too many wait", g)
 	}
-	m.controls[1].early.Store(0)
+	m.at(1).early.Store(0)
 	m.cancel()
 	if g := m.await(1, 1<<48|1); g != nil {
 		t.Errorf("%v, want none: this replica leaves", g)
+	}
+}
+
+// gone is a process that has ended.
+type gone struct{}
+
+func (gone) ended(time.Duration) bool { return true }
+
+// TestStoppedMayNotGoOn: the kernel's word that all others have ended is enough, but not for one that was stopped for
+// so long that they may have held it for gone: a newcomer of theirs may go on.
+func TestStoppedMayNotGoOn(t *testing.T) {
+	for _, test := range []struct {
+		silent time.Duration // since the last heartbeat
+		before bool          // it was stopped before that
+		may    bool
+	}{
+		{bubbleSilence / 8, false, true},
+		{bubbleSilence/4*3 + 1, false, false},
+		{bubbleSilence / 8, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := quietMesh(1, 3)
+			m.config.Silence = bubbleSilence
+			for _, c := range m.all() {
+				c.process = gone{}
+			}
+			m.began = time.Now()
+			time.Sleep(test.silent)
+			m.stopped.Store(test.before)
+			err := council{m}.May([]int{0, 1, 2}, []int{0, 2})
+			var minority *transport.MinorityError
+			if test.may && err != nil || !test.may && !errors.As(err, &minority) {
+				t.Errorf("%+v: %v", test, err)
+			}
+			if err := (council{m}).May([]int{0, 1, 2}, []int{2}); err != nil { // more than half
+				t.Errorf("%+v: %v", test, err)
+			}
+		})
 	}
 }

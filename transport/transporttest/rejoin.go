@@ -19,7 +19,10 @@ func (s *suite) rejoin(t *testing.T) {
 	t.Run("Offered", func(t *testing.T) {
 		eps := s.connect(t, s.number(2))
 		for _, e := range eps {
-			_, offered = e.(transport.Rejoiner)
+			var r transport.Rejoiner
+			if r, offered = e.(transport.Rejoiner); offered && r.Awaited() {
+				t.Error("somebody waits to come, by an endpoint whose job has just begun, and nobody does")
+			}
 		}
 		s.agree(t, s.number(2), eps, fmt.Sprint(offered))
 	})
@@ -150,6 +153,8 @@ func told(e transport.Endpoint, r *transport.Rejoined, generation int, gone []in
 		return fmt.Errorf("this is generation %d, want %d", r.Generation, generation)
 	case !slices.Equal(r.Replicas, left) || !slices.Equal(lost, gone):
 		return fmt.Errorf("replicas %v go on without %v, want %v and %v", r.Replicas, lost, left, gone)
+	case len(r.Came) > 0:
+		return fmt.Errorf("replicas %v have come, and nobody has", r.Came)
 	case !slices.Equal(r.Notes, notes):
 		return fmt.Errorf("the replicas' notes are %#x, want %#x", r.Notes, notes)
 	case r.Endpoint.Size() != len(left) || r.Endpoint.Rank() != slices.Index(left, e.Rank()):
@@ -175,6 +180,11 @@ func goesOn(e, next transport.Endpoint) error {
 	}
 	if err := next.Err(); err != nil {
 		return fmt.Errorf("the next endpoint begins with %w", err)
+	}
+	for what, rejoiner := range map[string]transport.Endpoint{"rejoined endpoint": e, "next endpoint": next} {
+		if rejoiner.(transport.Rejoiner).Awaited() {
+			return fmt.Errorf("somebody waits to come, by the %s, and nobody does", what)
+		}
 	}
 	before, ok := e.(transport.Shared)
 	if !ok {

@@ -63,9 +63,16 @@ func Manifest(text []byte) error {
 		return errors.Join(append(r, errors.New("want a Service and a Job with one container"))...)
 	}
 	r.network(&service, &job)
+	if job.Spec.Template.Spec.RestartPolicy == core.RestartPolicyOnFailure {
+		r.surviving(&job.Spec, service.Name)
+	} else {
+		r.ending(&job.Spec)
+	}
 	r.job(&job.Spec)
 	r.secret(&job.Spec.Template, text)
-	r.resources(job.Spec.Template.Spec.Containers[0].Resources)
+	for _, c := range slices.Concat(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers) {
+		r.resources(c.Resources)
+	}
 	return errors.Join(r...)
 }
 
@@ -108,7 +115,7 @@ func (r *report) network(service *core.Service, job *batch.Job) {
 		port)
 }
 
-// job checks that the pods are the replicas of one job, which ends with the first of them that fails.
+// job checks that the pods are the replicas of one job.
 func (r *report) job(spec *batch.JobSpec) {
 	r.want(spec.CompletionMode != nil && *spec.CompletionMode == batch.IndexedCompletion, "the Job is not Indexed")
 	size, err := strconv.ParseInt(value(&spec.Template, "GCL_SIZE"), 10, 32)
@@ -117,6 +124,10 @@ func (r *report) job(spec *batch.JobSpec) {
 		size)
 	r.want(spec.Parallelism != nil && int64(*spec.Parallelism) == size, "parallelism is not GCL_SIZE, which is %d",
 		size)
+}
+
+// ending checks that the Job ends with the first pod that fails.
+func (r *report) ending(spec *batch.JobSpec) {
 	r.want(spec.BackoffLimit != nil && *spec.BackoffLimit == 0, "backoffLimit is not 0")
 	pod := &spec.Template.Spec
 	r.want(pod.RestartPolicy == core.RestartPolicyNever, "restartPolicy %s: a podFailurePolicy wants Never",
@@ -140,6 +151,41 @@ func (r *report) job(spec *batch.JobSpec) {
 	}
 	r.want(disruption, "no rule about disruptions")
 	r.want(exit, "no rule about every exit code of the container but 0")
+}
+
+// surviving checks that the container of a pod comes back as a newcomer when it has failed: a shell that an init
+// container has put into an emptyDir finds a file there.
+func (r *report) surviving(spec *batch.JobSpec, service string) {
+	r.want(spec.BackoffLimit != nil && *spec.BackoffLimit > 0, "backoffLimit is 0: no container comes back")
+	r.want(spec.PodFailurePolicy == nil, "a podFailurePolicy wants restartPolicy Never")
+	r.want(spec.SuccessPolicy != nil && len(spec.SuccessPolicy.Rules) == 1 &&
+		spec.SuccessPolicy.Rules[0].SucceededCount != nil && *spec.SuccessPolicy.Rules[0].SucceededCount == 1,
+		"no successPolicy of one pod: a container that comes too late fails the Job")
+	pod := &spec.Template.Spec
+	c := &pod.Containers[0]
+	if len(pod.InitContainers) != 1 || len(c.Command) != 5 || len(pod.InitContainers[0].Command) != 3 {
+		r.want(false, "want an init container that copies a shell, and a container with a command of sh -c")
+		return
+	}
+	init, shell := &pod.InitContainers[0], c.Command[0]
+	dir := path.Dir(shell)
+	r.want(init.Command[2] == shell, "the init container copies to %s, and the shell is %s", init.Command[2], shell)
+	for _, of := range []*core.Container{init, c} {
+		mount := slices.IndexFunc(of.VolumeMounts, func(m core.VolumeMount) bool { return m.MountPath == dir })
+		r.want(mount >= 0 && slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool {
+			return v.Name == of.VolumeMounts[mount].Name && v.EmptyDir != nil
+		}), "container %s has no emptyDir at %s", of.Name, dir)
+		user := of.SecurityContext
+		r.want(user != nil && user.ReadOnlyRootFilesystem != nil && *user.ReadOnlyRootFilesystem,
+			"the root of container %s is not read-only", of.Name)
+	}
+	_, port, _ := net.SplitHostPort(value(&spec.Template, "GCL_RENDEZVOUS"))
+	script := c.Command[3]
+	for _, want := range []string{"[ -e " + dir + "/started ]", ": >" + dir + "/started\n", "exec /program \"$@\"",
+		"export GCL_NEWCOMER=1 GCL_RENDEZVOUS=" + net.JoinHostPort(service, port) + "\n"} {
+		r.want(strings.Contains(script, want), "the command has no %q", want)
+	}
+	r.want(slices.Contains(c.Args, "-survive"), "the program has no -survive")
 }
 
 // secret checks that the command of the manifest's comment makes a Secret, and that a file of it is where

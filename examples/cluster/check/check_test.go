@@ -94,6 +94,34 @@ func TestManifest(t *testing.T) {
 	})
 }
 
+// TestSurvivingManifest: the manifest by which containers come back is what the API server would take, and its places
+// agree.
+func TestSurvivingManifest(t *testing.T) {
+	find(t, read(t, "../kubernetes-survive.yaml"), func(text string) error { return Manifest([]byte(text)) }, []fault{
+		{"restartPolicy: OnFailure", "restartPolicy: Never", "no podFailurePolicy"},
+		{"backoffLimit: 10", "backoffLimit: 0", "no container comes back"},
+		{"succeededCount: 1", "succeededCount: 4", "no successPolicy"},
+		{"  successPolicy:", "  podFailurePolicy:", "unknown field"},
+		{"  successPolicy: # Kubernetes 1.31\n    rules:\n      - succeededCount: 1\n",
+			"  podFailurePolicy:\n    rules:\n      - action: Ignore\n", "wants restartPolicy Never"},
+		{`"/run/gcl/busybox"]`, `"/run/busybox"]`, "the init container copies to"},
+		{`command: ["cp", `, `command: ["cp", "-p", `, "want an init container"},
+		{"- /run/gcl/busybox", "- /run/other/busybox", "no emptyDir at /run/other"},
+		{"emptyDir: {}", "hostPath: {path: /tmp}", "no emptyDir"},
+		{"mountPath: /run/gcl\n      containers", "mountPath: /run/x\n      containers", "no emptyDir"},
+		{"GCL_RENDEZVOUS=rts:6000", "GCL_RENDEZVOUS=rts-0.rts:6000", "the command has no"},
+		{"GCL_RENDEZVOUS=rts:6000", "GCL_RENDEZVOUS=rts:6001", "the command has no"},
+		{"GCL_NEWCOMER=1 ", "", "the command has no"},
+		{": >/run/gcl/started", ": >/run/gcl/begun", "the command has no"},
+		{"[ -e /run/gcl/started ]", "[ -e /run/gcl/begun ]", "the command has no"},
+		{"exec /program", "/program", "the command has no"},
+		{`"-survive", `, "", "no -survive"},
+		{"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "not read-only"},
+		{"completions: 4", "completions: 5", "completions"},
+		{"limits:\n              cpu: \"1\"", "limits:\n              cpu: 100m", "want the same"},
+	})
+}
+
 // TestDockerfile: BuildKit's parser takes the Dockerfile, and what it builds is a program of this module.
 func TestDockerfile(t *testing.T) {
 	go1 := release(t)

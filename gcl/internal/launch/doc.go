@@ -28,8 +28,8 @@
 //	Kubernetes   HOSTNAME without the index   none: GCL_RENDEZVOUS=JOB-0.SERVICE:PORT
 //
 // The socket is an abstract one, unix:@gcl-USER-NAME. GCL_JOB, GCL_RENDEZVOUS, GCL_TRANSPORT, GCL_INTERFACE, GCL_PORTS,
-// GCL_SECRET and GCL_SECRET_FILE are read under every launcher and come before what it says. A variable that is empty
-// counts as not set.
+// GCL_SECRET, GCL_SECRET_FILE and GCL_NEWCOMER are read under every launcher and come before what it says. A variable
+// that is empty counts as not set.
 //
 // # Several sources
 //

@@ -210,10 +210,10 @@ func TestStepsAreNoTasks(t *testing.T) {
 // TestSettings reads all variables of gcl's own, beside a launcher that is wrong.
 func TestSettings(t *testing.T) {
 	env := environmentOf("RANK=x GCL_JOB=j GCL_RENDEZVOUS=dir:/d GCL_TRANSPORT=tcp GCL_INTERFACE==eth0 " +
-		"GCL_PORTS=6000-6100 GCL_SECRET_FILE=/s")
+		"GCL_PORTS=6000-6100 GCL_SECRET_FILE=/s GCL_NEWCOMER=1")
 	s, err := ReadSettings(env.lookup)
 	if err != nil || fmt.Sprintf("%+v", s) != "{Job:j Rendezvous:dir:/d Transport:tcp Interface:=eth0 "+
-		"Ports:[6000 6100] Secret:secret SecretFile:/s}" {
+		"Ports:[6000 6100] Secret:secret SecretFile:/s Newcomer:true}" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -16,6 +16,7 @@ type Settings struct {
 	Ports      [2]int     // GCL_PORTS: first and last
 	Secret     Secret     // GCL_SECRET
 	SecretFile string     // GCL_SECRET_FILE: path of a file that has the secret. It is not set beside GCL_SECRET.
+	Newcomer   bool       // GCL_NEWCOMER: 1
 }
 
 // The variables of gcl's own. GCL_SIZE is only the size of a Kubernetes Job, which tells a pod its index alone.
@@ -27,6 +28,7 @@ const (
 	varPorts      = "GCL_PORTS"
 	varSecret     = "GCL_SECRET"
 	varSecretFile = "GCL_SECRET_FILE"
+	varNewcomer   = "GCL_NEWCOMER"
 	varSize       = "GCL_SIZE"
 )
 
@@ -46,6 +48,14 @@ func ReadSettings(lookup func(string) (string, bool)) (Settings, error) {
 	if out.Job != "" && (len(out.Job) > maxJob || !isPlain(out.Job)) {
 		return Settings{}, fmt.Errorf("%s: want 1 to %d printable ASCII characters without spaces",
 			env.show(varJob), maxJob)
+	}
+	switch text := env.value(varNewcomer); text {
+	case "", "0":
+	case "1":
+		out.Newcomer = true
+	default:
+		return Settings{}, fmt.Errorf("%s: want 1 for a process that comes to a job that runs, or nothing",
+			env.show(varNewcomer))
 	}
 	var err error
 	if text := env.value(varRendezvous); text != "" {

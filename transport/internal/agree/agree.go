@@ -9,7 +9,8 @@ import (
 
 // Host is what a process does for its Member. None of the methods may call the Member.
 type Host interface {
-	// Tell sends a message to a process, after those before, and does not wait. The message is the Host's.
+	// Tell sends a message to a process, a newcomer among them, after those before, and does not wait. The message is
+	// the Host's.
 	Tell(to int, message []byte)
 
 	// May says why the others of a generation may not go on without those that are gone, or is nil. ErrNotYet: that
@@ -34,18 +35,23 @@ var ErrLeftBehind = errors.New("the others hold this process for gone")
 // Decision is what the processes have agreed on.
 type Decision struct {
 	Generation int      // that begins; the first agreement is on 1
-	Members    []int    // of it, ascending: the processes that are left
-	Notes      []uint64 // what each of them has given to Join
+	Members    []int    // of it, ascending: the processes that are left, and then the one that has come
+	Notes      []uint64 // what each of them has given to Join; 0 of the one that has come
 	Gone       []int    // those of the generation before that are not left, ascending
+	Came       bool     // one has come
 }
 
 // Member is one process's part in the agreements of its job. It is not safe for use by several goroutines.
 type Member struct {
 	id   int
 	host Host
+	most int // members that a generation may have
 
 	generation int
 	members    []int        // of the generation, ascending
+	notes      []uint64     // of its Decision; nil: of the first, which nobody has decided
+	waiting    []int        // newcomers that are connected, ascending
+	offered    []int        // those of them that it has told with its set
 	gone       []int        // of them, those held for gone, ascending
 	lost       map[int]bool // whom this process itself has lost, in any generation
 	heard      map[int]view // what others have told in this generation
@@ -54,15 +60,18 @@ type Member struct {
 	ended      bool
 }
 
-// view is what a process has told: whom it holds for gone.
+// view is what a process has told: whom it holds for gone, and which newcomers are connected with it.
 type view struct {
-	gone []int
-	note uint64
+	gone    []int
+	waiting []int
+	note    uint64
 }
 
-// New makes the part of a process in a job of the members given, ascending, of which it is one.
-func New(id int, members []int, host Host) *Member {
-	return &Member{id: id, host: host, members: slices.Clone(members), lost: map[int]bool{}, heard: map[int]view{}}
+// New makes the part of a process in a job of the members given, ascending, of which it is one. No more than most may
+// be members of a generation, so with as many no newcomer is taken.
+func New(id int, members []int, most int, host Host) *Member {
+	return &Member{id: id, host: host, most: most, members: slices.Clone(members), lost: map[int]bool{},
+		heard: map[int]view{}}
 }
 
 // Join says that this process wants to go on without those that are gone, and what note the others are to get. It is
@@ -79,9 +88,23 @@ func (m *Member) Join(note uint64) {
 // Joined reports whether Join has been called in this generation.
 func (m *Member) Joined() bool { return m.joined }
 
+// Wait says that a newcomer is connected. It may wait for longer than for one agreement. One whose number is not
+// greater than those of all members has come too late: it learns so by what it is told, and comes again.
+func (m *Member) Wait(id int) {
+	at, waits := slices.BinarySearch(m.waiting, id)
+	if m.ended || waits {
+		return
+	}
+	if id > m.members[len(m.members)-1] {
+		m.waiting = slices.Insert(m.waiting, at, id)
+	}
+	m.host.Tell(id, m.welcome())
+}
+
 // Lose says that this process holds another one for gone.
 func (m *Member) Lose(id int) {
 	m.lost[id] = true
+	m.waiting = slices.DeleteFunc(m.waiting, func(waits int) bool { return waits == id })
 	if m.ended || !m.grow([]int{id}) {
 		return
 	}
@@ -118,11 +141,17 @@ func has(ascending []int, id int) bool {
 	return in
 }
 
-// tell tells all others the set, those in it too: one of them may live, and hears that it is held for gone.
+// tell tells all others the set, those in it too: one of them may live, and hears that it is held for gone. It is
+// called once for each set: what is offered with one does not change.
 func (m *Member) tell() {
-	if m.joined {
-		m.tellAll(m.message(told, m.gone, []uint64{m.note}))
+	if !m.joined {
+		return
 	}
+	m.offered = nil
+	if len(m.members)-len(m.gone) < m.most {
+		m.offered = slices.Clone(m.waiting)
+	}
+	m.tellAll(m.message(told, m.gone, m.offered, []uint64{m.note}))
 }
 
 func (m *Member) tellAll(message []byte) {
@@ -139,6 +168,7 @@ func (m *Member) decide() {
 		return
 	}
 	notes := make([]uint64, 0, len(m.members)-len(m.gone))
+	newcomers := slices.Clone(m.offered)
 	for _, id := range m.members {
 		switch v, known := m.heard[id]; {
 		case id == m.id:
@@ -148,31 +178,41 @@ func (m *Member) decide() {
 			return
 		default:
 			notes = append(notes, v.note)
+			newcomers = slices.DeleteFunc(newcomers, func(id int) bool { return !has(v.waiting, id) })
 		}
 	}
+	newcomers = newcomers[:min(len(newcomers), 1)]
 	switch err := m.host.May(m.members, m.gone); err {
 	case nil:
-		m.take(m.gone, notes)
+		m.take(m.gone, newcomers, notes)
 	case ErrNotYet:
 	default:
 		m.end(err)
 	}
 }
 
-// take begins the next generation, and tells the others how.
-func (m *Member) take(gone []int, notes []uint64) {
-	m.tellAll(m.message(decided, gone, notes))
+// take begins the next generation, with one newcomer or none, and tells the others how.
+func (m *Member) take(gone, newcomers []int, notes []uint64) {
+	m.tellAll(m.message(decided, gone, newcomers, notes))
 	left := slices.DeleteFunc(slices.Clone(m.members), func(id int) bool { return has(gone, id) })
 	m.generation++
-	m.members, m.gone, m.joined = left, nil, false
+	m.members, m.notes = append(left, newcomers...), append(notes, make([]uint64, len(newcomers))...)
+	m.gone, m.offered, m.joined = nil, nil, false
 	clear(m.heard)
 	for id := range m.lost { // while the decision was being made
 		m.grow([]int{id})
 	}
-	if err := m.host.Decided(Decision{Generation: m.generation, Members: slices.Clone(left), Notes: notes,
-		Gone: slices.Clone(gone)}); err != nil {
+	err := m.host.Decided(Decision{Generation: m.generation, Members: slices.Clone(m.members),
+		Notes: slices.Clone(m.notes), Gone: slices.Clone(gone), Came: len(newcomers) > 0})
+	if err != nil {
 		m.end(err)
+		return
 	}
+	last := m.members[len(m.members)-1]
+	for _, id := range m.waiting {
+		m.host.Tell(id, m.welcome())
+	}
+	m.waiting = slices.DeleteFunc(m.waiting, func(id int) bool { return id <= last }) // it is a member, or too late
 }
 
 func (m *Member) end(err error) {
@@ -185,7 +225,7 @@ func (m *Member) Hear(from int, message []byte) error {
 	if m.ended {
 		return nil
 	}
-	kind, generation, gone, notes, ok := parse(message)
+	kind, generation, gone, newcomers, notes, ok := parse(message)
 	switch {
 	case !ok:
 		return fmt.Errorf("a message about who is left that makes no sense: %x", message)
@@ -199,17 +239,22 @@ func (m *Member) Hear(from int, message []byte) error {
 	case generation > m.generation:
 		return fmt.Errorf("it tells who is left of generation %d, and this process knows of %d only", generation,
 			m.generation)
+	case kind == welcomed:
+		return errors.New("it tells a member of the job who the members are, as if that were to come")
 	case has(gone, from) || !within(gone, m.members):
 		return fmt.Errorf("it holds for gone %v, itself or others that are not there: %v are", gone, m.members)
+	case len(newcomers) > 0 && newcomers[0] <= m.members[len(m.members)-1]:
+		return fmt.Errorf("it tells that %v have come, and members have numbers up to %d", newcomers,
+			m.members[len(m.members)-1])
 	case kind == decided:
-		return m.follow(gone, notes)
+		return m.follow(gone, newcomers, notes)
 	case len(notes) != 1:
 		return fmt.Errorf("it tells %d notes, want 1", len(notes))
 	case has(gone, m.id):
 		m.end(ErrLeftBehind)
 		return nil
 	}
-	m.heard[from] = view{gone, notes[0]}
+	m.heard[from] = view{gone, newcomers, notes[0]}
 	if m.grow(gone) {
 		m.tell()
 	}
@@ -218,14 +263,16 @@ func (m *Member) Hear(from int, message []byte) error {
 }
 
 // follow takes the decision of another process, which is not held for gone.
-func (m *Member) follow(gone []int, notes []uint64) error {
+func (m *Member) follow(gone, newcomers []int, notes []uint64) error {
 	switch {
 	case !m.joined:
 		return errors.New("it says that all have agreed on who is left, and this process has told nothing")
 	case len(notes) != len(m.members)-len(gone):
 		return fmt.Errorf("it tells %d notes of %d processes without %d", len(notes), len(m.members), len(gone))
+	case len(newcomers) > 1:
+		return fmt.Errorf("it tells that %v have come, want one at a time", newcomers)
 	}
-	m.take(gone, notes)
+	m.take(gone, newcomers, notes)
 	return nil
 }
 
@@ -233,60 +280,67 @@ func within(ids, of []int) bool {
 	return !slices.ContainsFunc(ids, func(id int) bool { return !has(of, id) })
 }
 
-// The kinds of message: a kind, the generation, the set, and the notes of those that are left. Numbers are varints.
+// The kinds of message: a kind, the generation, two sets of processes, and notes. Numbers are varints.
 const (
-	told    byte = iota // the set, and the teller's note
-	decided             // the same set has been told by all that are left
+	told     byte = iota // who is gone, which newcomers are connected, and the teller's note
+	decided              // who is gone, which newcomer has come, and the notes of those that are left
+	welcomed             // to a newcomer: the members of the generation, nobody, and their notes
 )
 
-func (m *Member) message(kind byte, gone []int, notes []uint64) []byte {
-	b := binary.AppendUvarint([]byte{kind}, uint64(m.generation))
-	b = binary.AppendUvarint(b, uint64(len(gone)))
-	for _, id := range gone {
-		b = binary.AppendUvarint(b, uint64(id))
+func (m *Member) message(kind byte, a, b []int, notes []uint64) []byte {
+	out := binary.AppendUvarint([]byte{kind}, uint64(m.generation))
+	for _, set := range [][]int{a, b} {
+		out = binary.AppendUvarint(out, uint64(len(set)))
+		for _, id := range set {
+			out = binary.AppendUvarint(out, uint64(id))
+		}
 	}
-	b = binary.AppendUvarint(b, uint64(len(notes)))
+	out = binary.AppendUvarint(out, uint64(len(notes)))
 	for _, note := range notes {
-		b = binary.AppendUvarint(b, note)
+		out = binary.AppendUvarint(out, note)
 	}
-	return b
+	return out
 }
 
-// parse reads a message. The set is ascending.
-func parse(b []byte) (kind byte, generation int, gone []int, notes []uint64, ok bool) {
-	if len(b) == 0 || b[0] > decided {
-		return 0, 0, nil, nil, false
+// parse reads a message. Sets are ascending.
+func parse(message []byte) (kind byte, generation int, a, b []int, notes []uint64, ok bool) {
+	if len(message) == 0 || message[0] > welcomed {
+		return 0, 0, nil, nil, nil, false
 	}
-	kind, b = b[0], b[1:]
+	kind, message = message[0], message[1:]
+	ok = true
 	next := func() (v uint64) {
-		v, n := binary.Uvarint(b)
+		v, n := binary.Uvarint(message)
 		if ok = ok && n > 0; ok {
-			b = b[n:]
+			message = message[n:]
 		}
 		return v
 	}
 	count := func() int { // each has a byte or more
 		n := next()
-		ok = ok && n <= uint64(len(b))
+		ok = ok && n <= uint64(len(message))
 		return int(n)
 	}
-	ok = true
+	set := func() (ids []int) {
+		for n := count(); ok && n > 0; n-- {
+			id := next()
+			ok = ok && id <= MaxID && (len(ids) == 0 || int(id) > ids[len(ids)-1])
+			ids = append(ids, int(id))
+		}
+		return ids
+	}
 	g := next()
 	ok = ok && g <= maxGeneration
 	generation = int(g)
-	for n := count(); ok && n > 0; n-- {
-		id := next()
-		ok = ok && id <= maxID && (len(gone) == 0 || int(id) > gone[len(gone)-1])
-		gone = append(gone, int(id))
-	}
+	a, b = set(), set()
 	for n := count(); ok && n > 0; n-- {
 		notes = append(notes, next())
 	}
-	return kind, generation, gone, notes, ok && len(b) == 0
+	return kind, generation, a, b, notes, ok && len(message) == 0
 }
 
 // What bounds the numbers in a message.
 const (
 	maxGeneration = 1 << 30
-	maxID         = 1 << 20
+	MaxID         = 1 << 20 // the greatest number of a process
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
-	decisions, behind, minorities := 0, 0, 0
+	decisions, behind, minorities, came, again := 0, 0, 0, 0, 0
 	for seed := *firstSeed; seed < *firstSeed+uint64(*seeds); seed++ {
 		w := newWorld(seed, nil)
 		if err := w.play(); err != nil {
@@ -33,7 +34,12 @@ func TestSeeds(t *testing.T) {
 		}
 		decisions += len(w.takers)
 		for _, p := range w.all {
+			if p.newcomer != nil && p.Member != nil {
+				came++
+			}
 			switch {
+			case p.Member == nil && p.end != nil:
+				again++
 			case errors.Is(p.end, ErrLeftBehind):
 				behind++
 			case p.end != nil:
@@ -41,8 +47,9 @@ func TestSeeds(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d decisions; %d processes left behind, %d in a minority", decisions, behind, minorities)
-	if *seeds >= 1000 && (decisions < *seeds || behind == 0 || minorities == 0) {
+	t.Logf("%d decisions; %d processes left behind, %d in a minority; %d newcomers, and %d that have to come again",
+		decisions, behind, minorities, came, again)
+	if *seeds >= 1000 && (decisions < *seeds || behind == 0 || minorities == 0 || came < *seeds/8 || again == 0) {
 		t.Error("the seeds do not try what they are to try")
 	}
 }
@@ -53,10 +60,12 @@ func run(seed uint64, say func(string, ...any)) error { return newWorld(seed, sa
 type world struct {
 	random  *rand.Rand
 	say     func(string, ...any) // nil: nobody reads it
-	all     []*process
-	kernel  bool // all are on one host, whose kernel says who has ended
-	resting bool // nothing happens any more but what has begun
-	honest  bool // nobody is held for gone that has not ended
+	all     []*process           // by number
+	first   int                  // how many began the job
+	most    int                  // members of a generation
+	kernel  bool                 // all are on one host, whose kernel says who has ended
+	resting bool                 // nothing happens any more but what has begun
+	honest  bool                 // nobody is held for gone that has not ended
 
 	way    map[[2]int][][]byte // from one to another, in order; a nil message: the connection has ended
 	cut    map[[2]int]bool     // what is on the way waits
@@ -67,13 +76,17 @@ type world struct {
 
 // process is the Host of its Member.
 type process struct {
-	*Member
-	world   *world
-	at      string // the decision that it has taken last
-	dead    bool   // it has ended, or has left the job
-	stopped bool
-	end     error // why it has left
-	lives   int   // messages that it still tells before it dies; -1: it does not
+	*Member               // nil: it is a newcomer that has not been taken in
+	newcomer *Newcomer    // nil: it began the job
+	knows    map[int]bool // members that the newcomer has dialled
+	id       int
+	world    *world
+	at       string // the decision that it has taken last
+	dead     bool   // it has ended, or has left the job
+	paused   bool   // it has been stopped: others may hold it for gone, and have gone on
+	stopped  bool
+	end      error // why it has left
+	lives    int   // messages that it still tells before it dies; -1: it does not
 }
 
 func newWorld(seed uint64, say func(string, ...any)) *world {
@@ -85,12 +98,13 @@ func newWorld(seed uint64, say func(string, ...any)) *world {
 	for i := range ids {
 		ids[i] = i
 	}
+	w.first, w.most = n, n-1+r.IntN(4)
 	for i := range ids {
-		p := &process{world: w, at: "the first", lives: -1}
-		p.Member = New(i, ids, p)
+		p := &process{id: i, world: w, at: "the first", lives: -1}
+		p.Member = New(i, ids, w.most, p)
 		w.all = append(w.all, p)
 	}
-	w.note("%d processes, on one host %v, honest %v", n, w.kernel, w.honest)
+	w.note("%d processes, on one host %v, honest %v, %d at most", n, w.kernel, w.honest, w.most)
 	return w
 }
 
@@ -117,7 +131,8 @@ func (p *process) May(members, gone []int) error {
 	if ended && p.world.kernel && !p.world.resting && p.world.random.IntN(4) == 0 { // the kernel is late
 		return ErrNotYet
 	}
-	if p.world.kernel && ended || 2*left > len(members) || 2*left == len(members) && !has(gone, members[0]) {
+	if p.world.kernel && ended && !p.paused || 2*left > len(members) ||
+		2*left == len(members) && !has(gone, members[0]) {
 		return nil
 	}
 	if p.world.kernel && !p.world.resting && p.world.random.IntN(2) == 0 {
@@ -131,16 +146,24 @@ func (p *process) Decided(d Decision) error {
 	key := fmt.Sprintf("generation %d of %v with %v", d.Generation, d.Members, d.Notes)
 	w.note("%d takes %s, after %s", p.id, key, p.at)
 	w.takers[key] = append(w.takers[key], p.id)
-	if before, known := w.parent[key]; known && before != p.at {
+	if before, known := w.parent[key]; known && before != p.at && p.at != "" {
 		w.fail("%s comes after %s and after %s", key, before, p.at)
 	}
-	w.parent[key] = p.at
+	if p.at != "" {
+		w.parent[key] = p.at
+	}
 	p.at = key
+	if d.Came && len(d.Members) > w.most {
+		w.fail("%s has more than %d members", key, w.most)
+	}
+	if !slices.IsSorted(d.Members) || d.Came && d.Members[len(d.Members)-1] < w.first {
+		w.fail("%s is out of order", key)
+	}
 	if !has(d.Members, p.id) {
 		w.fail("%d takes %s, without itself", p.id, key)
 	}
 	for _, other := range w.all {
-		if other.at != key && w.whole(key) && w.whole(other.at) {
+		if other.at != key && other.at != "" && w.whole(key) && w.whole(other.at) {
 			w.fail("two jobs at a time: %s and %s", key, other.at)
 		}
 	}
@@ -150,7 +173,7 @@ func (p *process) Decided(d Decision) error {
 // whole reports whether all members of a decision live and have taken it last.
 func (w *world) whole(key string) bool {
 	if key == "the first" {
-		return !slices.ContainsFunc(w.all, func(p *process) bool { return p.dead || p.at != key })
+		return !slices.ContainsFunc(w.all[:w.first], func(p *process) bool { return p.dead || p.at != key })
 	}
 	n := 0
 	for _, p := range w.all {
@@ -184,7 +207,9 @@ func (w *world) close(p *process, torn bool) {
 	}
 	w.note("%d ends", p.id)
 	p.dead = true
-	p.Member.End()
+	if p.Member != nil {
+		p.Member.End()
+	}
 	for to := range w.all {
 		link := [2]int{p.id, to}
 		if torn {
@@ -202,12 +227,20 @@ func (w *world) deliver(from, to int) bool {
 		return false
 	}
 	message := w.way[link][0]
+	if p.Member == nil && !p.dead && (p.newcomer.TakenBy(from) || string(message) == hello) { // it waits
+		return false
+	}
 	w.way[link] = w.way[link][1:]
 	switch {
 	case p.dead:
+	case p.Member == nil:
+		w.hearNewcomer(p, from, message)
 	case message == nil:
 		w.note("%d sees the end of %d", to, from)
 		p.Lose(from)
+	case string(message) == hello:
+		w.note("%d is connected with the newcomer %d", to, from)
+		p.Wait(from)
 	default:
 		w.note("%d hears %d: %x", to, from, message)
 		if err := p.Hear(from, message); err != nil {
@@ -216,6 +249,74 @@ func (w *world) deliver(from, to int) bool {
 	}
 	w.settle(p)
 	return true
+}
+
+// hello is what a newcomer tells first over a connection.
+const hello = "\xff"
+
+// arrive has a newcomer come, which has heard of the members that a process knows.
+func (w *world) arrive(by *process) {
+	if by.dead || by.Member == nil || len(w.all) > w.first+4 {
+		return
+	}
+	p := &process{id: len(w.all), world: w, lives: -1, knows: map[int]bool{}}
+	p.newcomer = NewNewcomer(p.id)
+	w.all = append(w.all, p)
+	w.note("%d comes, by %d", p.id, by.id)
+	w.dial(p, by.members)
+}
+
+// dial connects a newcomer with members that it knows nothing of.
+func (w *world) dial(p *process, members []int) {
+	for _, id := range members {
+		switch {
+		case p.knows[id] || p.newcomer.lost[id]:
+			continue
+		case w.all[id].dead:
+			p.leave(p.newcomer.Lose(id))
+		default:
+			w.way[[2]int{p.id, id}] = append(w.way[[2]int{p.id, id}], []byte(hello))
+		}
+		p.knows[id] = true
+	}
+}
+
+// hasHeard reports whether a process has a connection with another one.
+func (p *process) hasHeard(of *process) bool {
+	if p.Member == nil {
+		_, heard := p.newcomer.told[of.id]
+		return heard
+	}
+	return has(p.members, of.id) || has(p.waiting, of.id)
+}
+
+// leave notes why a newcomer has to come again.
+func (p *process) leave(err error) {
+	if err != nil && p.end == nil {
+		p.Ended(err)
+	}
+}
+
+// hearNewcomer has a newcomer hear a message.
+func (w *world) hearNewcomer(p *process, from int, message []byte) {
+	if message == nil {
+		w.note("the newcomer %d sees the end of %d", p.id, from)
+		p.leave(p.newcomer.Lose(from))
+		return
+	}
+	w.note("the newcomer %d hears %d: %x", p.id, from, message)
+	d, members, err := p.newcomer.Hear(from, message)
+	switch {
+	case err == ErrAgain:
+		p.leave(err)
+	case err != nil:
+		w.fail("the newcomer %d hears of %d: %v", p.id, from, err)
+	case d != nil:
+		p.Member = p.newcomer.Member(d, w.most, p)
+		p.Decided(*d)
+	default:
+		w.dial(p, members)
+	}
 }
 
 // settle has a process end that has to, or that has told as much as it lives to.
@@ -229,7 +330,7 @@ func (w *world) settle(p *process) {
 }
 
 func (w *world) join(p *process) {
-	if !p.dead && !p.stopped && !p.Joined() {
+	if p.Member != nil && !p.dead && !p.stopped && !p.Joined() {
 		w.note("%d joins", p.id)
 		p.Join(uint64(p.id%2 + 10*p.generation))
 		w.settle(p)
@@ -246,23 +347,33 @@ func (w *world) step() {
 		w.deliver(b.id, a.id)
 	case k < 86:
 		w.join(a)
-	case k < 88 && !a.dead && !a.stopped:
+	case k < 87 && !a.dead && !a.stopped && a.Member != nil:
 		a.Retry()
 		w.settle(a)
+	case k < 88:
+		w.arrive(a)
 	case k < 90 && !a.dead && a.lives < 0:
 		if a.lives = w.random.IntN(2 * n); a.lives == 0 {
 			w.settle(a)
 		}
 	case w.honest:
 	case k < 93:
-		a.stopped = !a.stopped
+		a.stopped, a.paused = !a.stopped, true
 		w.note("%d is stopped: %v", a.id, a.stopped)
 	case k < 96:
 		w.cut[link] = !w.cut[link]
 		w.note("from %d to %d is cut: %v", b.id, a.id, w.cut[link])
-	case !a.dead && !a.stopped && a != b && (b.stopped || w.cut[link]):
+	case !a.dead && !a.stopped && a != b && (b.stopped || w.cut[link] && !w.kernel) && a.hasHeard(b):
 		w.note("%d holds %d for gone", a.id, b.id)
-		a.Lose(b.id)
+		newcomers := a.Member == nil || b.Member == nil && !has(a.members, b.id)
+		if a.Member == nil {
+			a.leave(a.newcomer.Lose(b.id))
+		} else {
+			a.Lose(b.id)
+		}
+		if newcomers { // between others the connection stays, to tell the one that it has been left behind
+			w.way[[2]int{a.id, b.id}] = append(w.way[[2]int{a.id, b.id}], nil)
+		}
 		w.settle(a)
 	}
 }
@@ -290,7 +401,7 @@ func (w *world) play() error {
 		}
 		done := true
 		for _, p := range w.all {
-			if !p.dead && !w.established(p.at) {
+			if p.Member != nil && !p.dead && !w.established(p.at) {
 				done = false
 				w.join(p)
 				p.Retry()
@@ -318,7 +429,9 @@ func (w *world) deliverAny() bool {
 
 // established reports whether the members of a decision can work, and none wants to go on without another.
 func (w *world) established(key string) bool {
-	return w.whole(key) && !slices.ContainsFunc(w.all, func(p *process) bool { return !p.dead && p.Joined() })
+	return w.whole(key) && !slices.ContainsFunc(w.all, func(p *process) bool {
+		return p.Member != nil && !p.dead && p.Joined()
+	})
 }
 
 // judge says what is wrong in the end.
@@ -326,6 +439,23 @@ func (w *world) judge() error {
 	at := ""
 	for _, p := range w.all {
 		switch {
+		case p.Member == nil:
+			// Who has lost one that lives, or all that it knows, comes again after a while.
+			lives := func(id int) bool { return !w.all[id].dead }
+			if p.dead || !slices.ContainsFunc(slices.Collect(maps.Keys(p.newcomer.told)), lives) ||
+				slices.ContainsFunc(slices.Collect(maps.Keys(p.newcomer.lost)), lives) {
+				break
+			}
+			for _, q := range w.all {
+				if !q.dead && q.Member != nil && !has(q.waiting, p.id) {
+					return fmt.Errorf("the newcomer %d waits, and %d knows nothing of it", p.id, q.id)
+				}
+			}
+			for from := range p.newcomer.told {
+				if !p.dead && p.newcomer.TakenBy(from) {
+					return fmt.Errorf("the newcomer %d waits for members that do not come", p.id)
+				}
+			}
 		case p.dead && w.honest && w.kernel && p.end != nil:
 			return fmt.Errorf("%d has left, and nobody was held for gone who lived: %w", p.id, p.end)
 		case p.dead:
@@ -334,9 +464,6 @@ func (w *world) judge() error {
 		default:
 			at = p.at
 		}
-	}
-	if w.kernel { // who was held for gone by mistake may go on when those that went on without it have ended
-		return nil
 	}
 	// What all members of a decision have taken may have worked. Of two such decisions one comes after the other.
 	var worked []string

@@ -257,7 +257,7 @@ func isA[E error](err error) bool {
 func TestHellosThatCannotBe(t *testing.T) {
 	for _, h := range []Hello{
 		{Job: "job", Rank: -1, Role: Data}, {Job: "job", Peer: -1, Role: Data},
-		{Job: "job"}, {Job: "job", Role: Data + 1},
+		{Job: "job"}, {Job: "job", Role: Newcomer + 1},
 	} {
 		conn := scripted(nil)
 		if err := Dial(conn, secret, h); err == nil || conn.written.Len() != 0 {

@@ -63,6 +63,7 @@ const (
 	Rendezvous Role = iota + 1 // replicas find each other
 	Control                    // one connection a pair of processes
 	Data                       // one connection a pair and lane
+	Newcomer                   // who wants to come into a job that runs asks where its replicas are
 )
 
 func (r Role) String() string {
@@ -73,6 +74,8 @@ func (r Role) String() string {
 		return "control"
 	case Data:
 		return "data"
+	case Newcomer:
+		return "newcomer"
 	}
 	return fmt.Sprintf("role %d", uint8(r))
 }
@@ -92,7 +95,7 @@ func (h Hello) validate() error {
 	case h.Rank < 0 || h.Rank > math.MaxInt32 || h.Peer < 0 || h.Peer > math.MaxInt32:
 		return fmt.Errorf("replica %d cannot dial replica %d: a replica's number is from 0 to %d",
 			h.Rank, h.Peer, math.MaxInt32)
-	case h.Role < Rendezvous || h.Role > Data:
+	case h.Role < Rendezvous || h.Role > Newcomer:
 		return fmt.Errorf("%v is unknown", h.Role)
 	}
 	return nil
