@@ -17,7 +17,7 @@ import (
 // the three go on from the step at which the newcomer comes, not from that copy, with the bits of a fresh job that has
 // loaded that state.
 func TestCopiesForANewcomer(t *testing.T) {
-	const n, never = 3, 1 << 40
+	const n, never = 3, 1 << 30
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	defer slog.SetDefault(before)
