@@ -63,6 +63,9 @@ type Departure struct {
 // replicas are left; another number is an error, as for New. Options that do not fit those that are left, as
 // Implementation Hybrid where link domains hold different numbers, are an *OptionError.
 //
+// Where newcomers may come, by Elastic.Max, opts and a Comm with other options than those of Run or Join are an error:
+// newcomers have those that the job began with.
+//
 // c is closed, with all Comms, Dups and Batches made of it, and functions given to Start are waited for: make them
 // anew. Memory of Alloc may still be used. The caller closes the new Comm, but in a body of Run, which closes it.
 //

@@ -123,9 +123,8 @@ func (e *endpoint) Awaited() bool {
 // deskOf is where the first of those that are left answers newcomers, and what it knows for them.
 type deskOf struct {
 	config rendezvous.Config
-	tell   func(text string) // of Meeting; may be nil
-	key    []byte            // of the job: see Join
-	blob   []byte            // what the first replica 0 has told all
+	key    []byte // of the job: see Join
+	blob   []byte // what the first replica 0 has told all
 }
 
 // running is what a newcomer is told at the desk.
@@ -166,8 +165,8 @@ func (m *mesh) answer() {
 	}
 	stack, _ := m.config.stack()
 	err := rendezvous.Desk(netstack.With(m.ctx, stack), d.config, own.Addr(), answer, number)
-	if m.ctx.Err() == nil && d.tell != nil {
-		d.tell(fmt.Sprintf("replica %d cannot answer newcomers, and none can come: %v", m.me(), err))
+	if m.ctx.Err() == nil && d.config.Tell != nil {
+		d.config.Tell(fmt.Sprintf("replica %d cannot answer newcomers, and none can come: %v", m.me(), err))
 	}
 }
 

@@ -130,10 +130,9 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		}
 		return b
 	}
-	met, err := rendezvous.Meet(ctx, rendezvous.Config{
-		Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where, Blob: blob,
-		Channel: p.channel, AnyUser: c.anyUser, Tell: m.Tell,
-	})
+	all := m.at(c, p)
+	all.Blob = blob
+	met, err := rendezvous.Meet(ctx, all)
 	var cards []card
 	if err == nil {
 		cards, err = readCards(met.Blobs)
@@ -167,7 +166,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)
 	l.config.Crowded = c.Crowded || hosts.Crowded(places, c.Rank)
 	if c.Most > 0 {
-		l.desk = &deskOf{config: m.at(c, p), tell: m.Tell, key: cards[0].Key, blob: cards[0].Blob}
+		l.desk = &deskOf{config: m.at(c, p), key: cards[0].Key, blob: cards[0].Blob}
 	}
 	return l.Connect(ctx, addresses)
 }
@@ -215,7 +214,7 @@ func (m *Meeting) prepare(ctx context.Context, c *Config) (p prepared, err error
 // at is where newcomers ask.
 func (m *Meeting) at(c Config, p prepared) rendezvous.Config {
 	return rendezvous.Config{Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where,
-		Channel: p.channel, AnyUser: c.anyUser}
+		Channel: p.channel, AnyUser: c.anyUser, Tell: m.Tell}
 }
 
 // secureWays is how a job that is not on one host can start.

@@ -60,10 +60,9 @@ type Listener struct {
 	ownUser   bool               // takes connections of its own user only
 	address   Address
 	listeners []net.Listener
-	shm       *shared           // made in advance, or nil
-	why       string            // replicas of one host go by sockets, if Auto was asked for
-	tell      func(text string) // Meeting.Tell of a newcomer
-	desk      *deskOf           // where newcomers find the job; nil: nowhere
+	shm       *shared // made in advance, or nil
+	why       string  // replicas of one host go by sockets, if Auto was asked for
+	desk      *deskOf // where newcomers find the job; nil: nowhere
 }
 
 // Listen begins to listen. Errors: a Config that makes no sense, and those of the operating system, with the address.

@@ -152,7 +152,6 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 		return nil, err
 	}
 	desk := m.at(c, p)
-	desk.Tell = m.Tell
 	var last error
 	since := time.Now()
 	for wait := minWait; ; wait = min(2*wait, maxWait) {
@@ -160,7 +159,7 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 		var r running
 		var local netip.Addr
 		number, err := rendezvous.Ask(asking, desk, func(answer []byte, by netip.Addr) error {
-			local = by
+			r, local = running{}, by // of an earlier answer nothing stays
 			if err := json.Unmarshal(answer, &r); err != nil {
 				return fmt.Errorf("it is told something else than where a job is: %w", err)
 			}
@@ -180,8 +179,7 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 		if err != nil {
 			return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 		}
-		l.tell = m.Tell
-		l.desk = &deskOf{config: m.at(c, p), tell: m.Tell, key: r.Key, blob: r.Blob}
+		l.desk = &deskOf{config: desk, key: r.Key, blob: r.Blob}
 		looking, stop := c.looking(ctx, m.Within, since)
 		joined, waited, err := l.come(ctx, looking, int(number), r.Members)
 		stop()
@@ -261,7 +259,7 @@ func (m *mesh) awaitMembers(ctx, looking context.Context) (waited time.Time) {
 	limit := 2 * cmp.Or(m.config.silence(), DefaultSilence)
 	look := time.NewTicker(limit / 8)
 	defer look.Stop()
-	word := time.NewTimer(firstWord)
+	word := time.NewTimer(rendezvous.FirstWord)
 	defer word.Stop()
 	since := time.Now()
 	ends := func(ctx context.Context) {
@@ -285,9 +283,9 @@ func (m *mesh) awaitMembers(ctx, looking context.Context) (waited time.Time) {
 				ends(looking)
 			}
 		case <-word.C:
-			word.Reset(everyWord)
-			if m.listener.tell != nil {
-				m.listener.tell("this newcomer waits for the replicas of the job to take it in, which they do when they rejoin " +
+			word.Reset(rendezvous.EveryWord)
+			if tell := m.listener.desk.config.Tell; tell != nil {
+				tell("this newcomer waits for the replicas of the job to take it in, which they do when they rejoin " +
 					"and there is room")
 			}
 		case now := <-look.C:
@@ -302,12 +300,6 @@ func (m *mesh) awaitMembers(ctx, looking context.Context) (waited time.Time) {
 		}
 	}
 }
-
-// A newcomer says that it waits after the first time, and then every so often.
-const (
-	firstWord = 5 * time.Second
-	everyWord = 15 * time.Second
-)
 
 // errOver says that a job has ended before it has taken a newcomer in.
 var errOver = errors.New("tcp: a newcomer: the job has ended before it has taken this one in: all replicas have left it")

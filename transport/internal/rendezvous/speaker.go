@@ -12,8 +12,8 @@ type speaker struct {
 
 // A process says for what it waits after the first time, and then every so often.
 const (
-	firstWord = 5 * time.Second
-	everyWord = 15 * time.Second
+	FirstWord = 5 * time.Second
+	EveryWord = 15 * time.Second
 )
 
 // mostSaid bounds how many different things are said at once.
@@ -23,7 +23,7 @@ func newSpeaker(c *Config) *speaker {
 	if c.Tell == nil {
 		return nil
 	}
-	first, every := firstWord, everyWord
+	first, every := FirstWord, EveryWord
 	if c.words > 0 {
 		first, every = c.words, c.words
 	}
