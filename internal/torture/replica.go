@@ -26,6 +26,8 @@ type order struct {
 
 	Stand   *standOrder   `json:",omitempty"` // of mode stand, in place of a plan
 	Survive *surviveOrder `json:",omitempty"` // of mode survive, in place of a plan
+
+	host string // the file of the network namespace to start it in; "": this one
 }
 
 const orderVariable = "GCLTORTURE_ORDER"

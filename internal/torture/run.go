@@ -53,7 +53,11 @@ func start(ctx context.Context, o order, dir string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, self), rank: o.Rank, out: make(chan struct{}),
+	command := []string{self}
+	if o.host != "" { // nsenter becomes the program
+		command = []string{"nsenter", "--net=" + o.host, self}
+	}
+	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), rank: o.Rank, out: make(chan struct{}),
 		ended: make(chan struct{}), begun: -1}
 	p.cmd.Dir, p.cmd.SysProcAttr = dir, attributes()
 	p.cmd.Env = append(os.Environ(), orderVariable+"="+string(text), "TMPDIR="+dir, "XDG_RUNTIME_DIR="+dir,

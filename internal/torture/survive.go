@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,10 +25,11 @@ type surviving struct {
 	runs, jobs int
 	seed       uint64
 	network    string
-	single     bool // one replica of each job is killed, and none is stopped
-	grow       bool // with single: another comes in its place
-	processes  int  // 0: the seed decides
-	steps      int  // of a job; in the first half of them replicas are ended
+	single     bool     // one replica of each job is killed, and none is stopped
+	grow       bool     // with single: another comes in its place
+	processes  int      // 0: the seed decides
+	hosts      []string // files of network namespaces, of each replica in turn
+	steps      int      // of a job; in the first half of them replicas are ended
 
 	mu       sync.Mutex // guards what follows
 	done     int
@@ -80,6 +82,8 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&s.network, "transport", "", "tcp, unix or shm; default: the seed decides")
 	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 7")
 	flags.IntVar(&s.steps, "steps", surviveSteps, "`steps` of a job: on a busy machine they take long")
+	flags.Func("hosts", "network namespaces that replicas run in, in turn, as `files` with commas between; see "+
+		"bench/hosts.sh", s.setHosts)
 	flags.BoolVar(&s.single, "single", false, "kill one replica of each job, to see how long the others take to go on")
 	flags.BoolVar(&s.grow, "grow", false, "with -single, start a process in its place, to see how long it takes to come")
 	err := command.Parse(flags, args, stdout, "Runs jobs whose replicas commit steps. Some are killed, or one is stopped "+
@@ -100,6 +104,8 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-steps %d, want 2 to 1000000", s.steps)
 	case s.grow && !s.single:
 		err = errors.New("-grow: there is no -single")
+	case len(s.hosts) > 0 && s.network != "":
+		err = fmt.Errorf("-transport %s with -hosts: over hosts it is auto", s.network)
 	case !slices.Contains(networks, s.network):
 		err = fmt.Errorf("-transport %s, want tcp, unix or shm", s.network)
 	}
@@ -124,6 +130,37 @@ func survive(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return command.Failed
 	}
 	return command.OK
+}
+
+// setHosts takes -hosts.
+func (s *surviving) setHosts(files string) error {
+	s.hosts = strings.Split(files, ",")
+	for _, file := range s.hosts {
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%w: want files such as /proc/PID/ns/net", err)
+		}
+	}
+	return nil
+}
+
+// firstHost is the address of the first of bench/hosts.sh's hosts, and firstPort the port of the first job's meeting:
+// each has its own.
+const firstHost, firstPort, manyPorts = "10.77.0.1", 7000, 20000
+
+// where is where the replicas of a job meet.
+func (s *surviving) where(seed uint64) string {
+	if len(s.hosts) > 0 {
+		return fmt.Sprintf("%s:%d", firstHost, firstPort+seed%manyPorts)
+	}
+	return fmt.Sprintf("unix:@torture-survive-%d-%d", os.Getpid(), seed)
+}
+
+// start starts a replica, on its host if there are several.
+func (s *surviving) start(ctx context.Context, o order, dir string) (*process, error) {
+	if len(s.hosts) > 0 {
+		o.host = s.hosts[o.Rank%len(s.hosts)]
+	}
+	return start(ctx, o, dir)
 }
 
 // print prints how the jobs have gone.
@@ -183,7 +220,25 @@ func (s *surviving) plan(seed uint64) (o surviveOrder, e ends) {
 	if s.grow || !s.single && !e.stop && r.IntN(2) == 0 {
 		o.Comers = many
 	}
+	if len(s.hosts) > 0 {
+		s.overHosts(&o, &e)
+	}
 	return o, e
+}
+
+// overHosts has more than half of the replicas go on: over several hosts fewer may not. Others come where the job
+// meets, so only while replica 0 lives.
+func (s *surviving) overHosts(o *surviveOrder, e *ends) {
+	o.Transport = "auto"
+	if o.Size == 2 {
+		o.Size = 3
+	}
+	many := min(len(e.victims), (o.Size-1)/2)
+	e.victims, e.at, e.after = e.victims[:many], e.at[:many], e.after[:many]
+	o.Comers = min(o.Comers, many)
+	if slices.Contains(e.victims, 0) {
+		o.Comers = 0
+	}
 }
 
 // one carries out the job of a seed.
@@ -205,9 +260,9 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 			}
 		}
 	}()
-	where := fmt.Sprintf("unix:@torture-survive-%d-%d", os.Getpid(), seed)
+	where := s.where(seed)
 	for rank := range o.Size {
-		p, err := start(running, order{Seed: seed, Rank: rank, Where: where, Survive: &o}, dir)
+		p, err := s.start(running, order{Seed: seed, Rank: rank, Where: where, Survive: &o}, dir)
 		if err != nil {
 			return err
 		}
@@ -234,7 +289,7 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 			if o.Comers > 0 {
 				own := o
 				own.Newcomer = true
-				came[i], err = start(running, order{Seed: seed, Rank: v, Where: where, Survive: &own}, dir)
+				came[i], err = s.start(running, order{Seed: seed, Rank: v, Where: where, Survive: &own}, dir)
 			}
 			return err
 		})
@@ -325,9 +380,12 @@ func goesOn(p *process) bool {
 	}
 }
 
-// judgeSurvivors says what is wrong with the end of a job, to which those that came have come, or are nil.
+// judgeSurvivors says what is wrong with the end of a job, to which those that came have come, or are nil. One that was
+// taken in and has given up by then, which it may on a busy machine, comes again, as another one. So of those that come
+// only their number is known before, and that all name the same.
 func judgeSurvivors(all, came []*process, e ends) string {
 	var left []int
+	began := len(all)
 	for r := range all {
 		if !slices.Contains(e.victims, r) {
 			left = append(left, r)
@@ -357,11 +415,20 @@ func judgeSurvivors(all, came []*process, e ends) string {
 		case p.report.Error != "":
 			return fmt.Sprintf("replica %d: %s", r, p.report.Error)
 		}
-		switch got := p.report.Survived; {
-		case !slices.Equal(got.Members, left):
+		got := p.report.Survived
+		later := slices.IndexFunc(got.Members, func(m int) bool { return m >= began })
+		if later < 0 {
+			later = len(got.Members)
+		}
+		switch {
+		case len(got.Members) != len(left) || !slices.Equal(got.Members[:later], left[:later]) ||
+			later < len(left) && left[later] < began:
 			return fmt.Sprintf("replica %d has gone on with %v, want %v", r, got.Members, left)
 		case first == nil:
 			first = got
+		case !slices.Equal(first.Members, got.Members):
+			return fmt.Sprintf("replica %d has gone on with %v, and replica %d with %v", left[0], first.Members, r,
+				got.Members)
 		case first.Steps != got.Steps || first.State != got.State:
 			return fmt.Sprintf("replica %d has done %d steps to %#x, and replica %d %d to %#x", left[0], first.Steps,
 				first.State, r, got.Steps, got.State)

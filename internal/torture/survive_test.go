@@ -65,7 +65,9 @@ func TestJudgeSurvivors(t *testing.T) {
 		}
 	}
 	// Another has come in the place of the victim.
-	for want, members := range map[string][]int{"": {0, 2, 3}, "has gone on with [0 2], want [0 2 3]": {0, 2}} {
+	for name, members := range map[string][]int{"": {0, 2, 3}, "once more": {0, 2, 5},
+		"has gone on with [0 2], want [0 2 3]": {0, 2}, "has gone on with [0 3 4], want [0 2 3]": {0, 3, 4}} {
+		want := strings.TrimPrefix(name, "once more")
 		all := []*process{good(0), {rank: 1}, good(2), good(1)}
 		for _, p := range all {
 			if p.report != nil {

@@ -221,7 +221,8 @@ func Join(ctx context.Context, c Config) (transport.Endpoint, error) {
 		names[r], places[r] = k.Host, hosts.Place{Host: k.Host, CPUs: k.CPUs}
 	}
 	w.setCrowded(hosts.Crowded(places, w.rank))
-	return &endpoint{Lane: lane, Table: hosts.NewTable(names, localLink, networkLink), world: w, last: c.Last}, nil
+	within := func(string) transport.Link { return localLink }
+	return &endpoint{Lane: lane, Table: hosts.NewTable(names, within, networkLink), world: w, last: c.Last}, nil
 }
 
 // open begins a job. Only when the one before has ended do all replicas begin the next.

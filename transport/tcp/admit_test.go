@@ -242,25 +242,34 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestWhySockets: auto is memory only where all replicas can share it, and says of which that is not so.
+// TestWhySockets: a host goes by memory only where all of its replicas share it, and its link says of which that is not
+// so. Other hosts do not matter.
 func TestWhySockets(t *testing.T) {
-	good := card{Network: Auto, User: "7 user:[1]", Address: Address{Host: "a", Unix: "@x"}}
-	with := func(change func(c *card)) []card {
-		c := good
-		change(&c)
-		return []card{good, good, c}
+	good := Address{Host: "a", Unix: "@x", Memory: "7 user:[1]"}
+	with := func(change func(a *Address)) []Address {
+		a := good
+		change(&a)
+		return []Address{{Host: "b", Unix: "@x", Sockets: "of no account"}, good, good, a}
 	}
-	for want, cards := range map[string][]card{
-		"":                                       {good, good, good},
-		`replica 2 is to go by transport "unix"`: with(func(c *card) { c.Network = Unix }),
-		"replica 2 is on another host":           with(func(c *card) { c.Address.Host = "b" }),
-		"or in another container":                with(func(c *card) { c.Address.Unix = "" }),
-		"replica 2: no room":                     with(func(c *card) { c.Sockets = "no room" }),
-		"replica 2 is of user 8 user:[1]":        with(func(c *card) { c.User = "8 user:[1]" }),
+	for want, addresses := range map[string][]Address{
+		"":                                with(func(*Address) {}),
+		"replica 3: no room":              with(func(a *Address) { a.Memory, a.Sockets = "", "no room" }),
+		"replica 3 is of user 8 user:[1]": with(func(a *Address) { a.Memory = "8 user:[1]" }),
 	} {
-		if got := whySockets(cards); (got == "") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%q, want %q", got, want)
+		link := links(Auto, addresses).Link(1, 2)
+		if !strings.Contains(link.Why, want) || (link.Why == "") != (want == "") ||
+			link.Transport != map[bool]string{true: "shm", false: "unix"}[want == ""] {
+			t.Errorf("%+v, want %q", link, want)
 		}
+	}
+	cards, addresses := []card{{Network: Auto}, {Network: Unix}}, make([]Address, 2)
+	if tellSockets(cards, addresses); addresses[0].Sockets != "" ||
+		addresses[1].Sockets != `it is to go by transport "unix"` {
+		t.Errorf("%+v", addresses)
+	}
+	cards[0].Network, addresses[1].Sockets = TCP, ""
+	if tellSockets(cards, addresses); addresses[1].Sockets != "" {
+		t.Errorf("nobody has left it open: %+v", addresses)
 	}
 }
 

@@ -17,9 +17,9 @@ type Network string
 
 // The networks.
 const (
-	// Auto is Shm in a job by Join where all replicas are on one host and of one user, have no TLS, and can share
-	// memory: transport.Link.Why says which of that is not so. Else it is unix sockets between processes of one host,
-	// on Linux, and TCP.
+	// Auto is memory in a job by Join between replicas that are on one host and of one user, have no TLS, and can share
+	// it, as over Shm: transport.Link.Why says which of that is not so. Else it is unix sockets between processes of
+	// one host, on Linux, and TCP.
 	Auto Network = "auto"
 	TCP  Network = "tcp"
 	Unix Network = "unix" // for jobs on one host; Linux only

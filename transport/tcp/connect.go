@@ -25,7 +25,12 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		l.Close()
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
 	}
-	m, err := l.newMesh(c, addresses[c.Rank])
+	own := addresses[c.Rank]
+	shares := c.Network.memory() || c.Most > 0 && own.Memory != ""
+	for r, a := range addresses {
+		shares = shares || r != c.Rank && own.shares(a)
+	}
+	m, err := l.newMesh(c, own, shares)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +147,10 @@ func (m *mesh) meetOne(ctx context.Context, r int) error {
 		}
 		return fmt.Errorf("replica %d: %w", r, err)
 	}
-	near, err := m.near(ctx, conn, r)
+	var near *neighbour
+	if m.shares(r) {
+		near, err = m.swap(ctx, conn, r)
+	}
 	if err != nil {
 		conn.Close()
 		return err
@@ -180,7 +188,7 @@ func endedError(replicas []int) error {
 func (g *generation) connect(place int, lane uint64) {
 	m := g.mesh
 	m.goes(func() {
-		if m.shm != nil {
+		if m.shares(place) {
 			g.connectRings(place, lane)
 			return
 		}

@@ -132,8 +132,7 @@ type running struct {
 	Key        []byte
 	Size, Most int
 	Network    Network
-	Why        string `json:",omitempty"` // why not memory: see Listener
-	Crowded    bool   // the desk's host is
+	Crowded    bool // the desk's host is
 	Members    []introduction
 	Blob       []byte
 }
@@ -147,7 +146,7 @@ func (m *mesh) answer() {
 		m.life.Lock()
 		defer m.life.Unlock()
 		r := running{Key: d.key, Size: m.config.Size, Most: m.config.Most, Network: m.config.Network,
-			Why: m.listener.why, Crowded: m.config.Crowded, Blob: d.blob}
+			Crowded: m.config.Crowded, Blob: d.blob}
 		for _, place := range m.now.Load().members {
 			r.Members = append(r.Members, introduction{Place: place, Address: m.addressOf(place)})
 		}

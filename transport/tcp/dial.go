@@ -142,7 +142,11 @@ func (m *mesh) shake(ctx context.Context, conn net.Conn, hello handshake.Hello) 
 		err = user.Check(over)
 	}
 	if err == nil {
-		if _, err = over.Write([]byte{started}); err != nil {
+		first := byte(started)
+		if hello.Role == handshake.Control && m.shares(hello.Peer) {
+			first = startedNear
+		}
+		if _, err = over.Write([]byte{first}); err != nil {
 			err = &handshake.ClosedError{Stage: "the byte that starts it", Err: err}
 		}
 	}

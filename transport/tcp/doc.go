@@ -27,8 +27,9 @@
 // On Linux a data connection is a socket that is in no poller of the Go runtime. A lane that waits blocks its thread in
 // an epoll descriptor of its own. Elsewhere, and over TLS, two goroutines for each connection move its bytes.
 //
-// Over [Shm] there are no data connections. The control connections are unix sockets; before one carries messages, both
-// ends swap descriptors of memory, in which each then makes rings for the other: package transport/internal/segment.
+// Replicas that share memory, over [Shm] or [Auto], have no data connections between them. Their control connections
+// are unix sockets; before one carries messages, both ends swap descriptors of memory, in which each then makes rings
+// for the other: package transport/internal/segment.
 //
 // # What is promised when something dies
 //

@@ -41,15 +41,13 @@ func (m *mesh) begin(number int, members []int) (*generation, error) {
 	if g.number > maxGeneration {
 		return nil, fmt.Errorf("tcp: replicas have rejoined %d times, which is as often as there are numbers", maxGeneration)
 	}
-	names, processes := make([]string, len(members)), make([]string, len(members))
+	processes := make([]string, len(members))
 	addresses := make([]Address, len(members))
 	for i, place := range members {
 		at := m.addressOf(place)
-		g.numbers[place], names[i], processes[i], addresses[i] = i, at.Host, at.Where, at
+		g.numbers[place], processes[i], addresses[i] = i, at.Where, at
 	}
-	local, network := links(c.Network, addresses)
-	local.Why = m.listener.why
-	where := hosts.NewTable(names, local, network)
+	where := links(c.Network, addresses)
 	config := stream.Config{Rank: g.numbers[c.Rank], Size: len(members), Host: g, Spin: spin, Crowded: c.Crowded,
 		Silence: c.silence(), Processes: processes, Generation: g.number}
 	if _, system := c.stack(); c.parks || !system { // a bubble's clock stands while somebody looks

@@ -59,8 +59,6 @@ type card struct {
 	Key     []byte  `json:",omitempty"` // replica 0's: see Join
 	TLS     bool    `json:",omitempty"` // it has a TLS configuration
 	CPUs    []int   `json:",omitempty"` // that the process may run on, if known
-	User    string  `json:",omitempty"` // whose memory the process may share; see Sockets
-	Sockets string  `json:",omitempty"` // why the process cannot share memory with others of its host; "": it can
 	Network Network // what the replica goes by
 	Error   string  `json:",omitempty"` // why the replica cannot take part
 	Blob    []byte
@@ -109,11 +107,8 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		if err == nil {
 			err = checkDescriptors(max(c.Size, c.Most), c.Network)
 		}
-		if err == nil && c.Network.traits().auto {
-			own.User = user.Name()
-			if l.shm, err = c.tryMemory(); err != nil {
-				own.Sockets, err = err.Error(), nil
-			}
+		if err == nil {
+			l.tryMemory()
 		}
 		if err != nil {
 			own.Error = err.Error()
@@ -155,14 +150,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	for r := range cards {
 		addresses[r], places[r] = cards[r].Address, hosts.Place{Host: cards[r].Address.Host, CPUs: cards[r].CPUs}
 	}
-	if c.Network.traits().auto {
-		if l.why = whySockets(cards); l.why == "" {
-			l.config.Network, l.ownUser = Shm, true
-		} else {
-			l.shm.close(nil)
-			l.shm = nil
-		}
-	}
+	tellSockets(cards, addresses)
 	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)
 	l.config.Crowded = c.Crowded || hosts.Crowded(places, c.Rank)
 	if c.Most > 0 {
@@ -323,21 +311,14 @@ func readCards(blobs [][]byte) ([]card, error) {
 	return cards, nil
 }
 
-// whySockets says why replicas that have agreed on auto share no memory, the same on all, or is "": they do.
-func whySockets(cards []card) string {
+// tellSockets has the addresses say who asks for sockets, where others leave it open.
+func tellSockets(cards []card, addresses []Address) {
+	auto := func(c card) bool { return c.Network.traits().auto }
 	for r, c := range cards {
-		switch first := cards[0]; {
-		case !c.Network.traits().auto:
-			return fmt.Sprintf("replica %d is to go by transport %q", r, c.Network)
-		case c.Address.Host != first.Address.Host || c.Address.Unix == "":
-			return fmt.Sprintf("replica %d is on another host than replica 0 or in another container", r)
-		case c.Sockets != "":
-			return fmt.Sprintf("replica %d: %s", r, c.Sockets)
-		case c.User != first.User:
-			return fmt.Sprintf("replica %d is of user %s, and replica 0 of user %s", r, c.User, first.User)
+		if !auto(c) && slices.ContainsFunc(cards, auto) {
+			addresses[r].Sockets = fmt.Sprintf("it is to go by transport %q", c.Network)
 		}
 	}
-	return ""
 }
 
 // checkCards says why the replicas cannot form a job, the same on all.

@@ -2,6 +2,8 @@ package tcp
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"gogcl.dev/transport"
@@ -35,23 +37,57 @@ var (
 	networkLink = transport.Link{Class: transport.NetworkLink, Latency: 30 * time.Microsecond, BytesPerSecond: 1.2e9}
 )
 
-// links are those of replicas with addresses: within a host, where all that have unix sockets use them, or memory, and
-// between hosts. Where not all name their machine alike it has no name.
-func links(over Network, addresses []Address) (local, network transport.Link) {
-	local, network = localLink, networkLink
-	local.Transport, network.Transport = string(Unix), string(TCP)
-	if over.memory() {
-		local = memoryLink
-		local.Transport = string(over)
+// links are those of replicas with addresses: within a host, where all that share memory go by it, and all that have
+// unix sockets by those, and between hosts. Where not all replicas name their machine alike it has no name.
+func links(over Network, addresses []Address) *hosts.Table {
+	network := networkLink
+	network.Transport = string(TCP)
+	names := make([]string, len(addresses))
+	machine := addresses[0].Machine
+	for r, a := range addresses {
+		names[r] = a.Host
+		if a.Machine != machine {
+			machine = ""
+		}
 	}
-	local.Machine = addresses[0].Machine
-	for _, a := range addresses {
+	return hosts.NewTable(names, func(name string) transport.Link {
+		local := within(over, name, addresses)
+		local.Machine = machine
+		return local
+	}, network)
+}
+
+// within is the link between replicas of one host.
+func within(over Network, host string, addresses []Address) transport.Link {
+	shm, local := memoryLink, localLink
+	shm.Transport, local.Transport = string(Shm), string(Unix)
+	if over.memory() {
+		return shm
+	}
+	first := slices.IndexFunc(addresses, func(a Address) bool { return a.Host == host })
+	shares := true
+	for r, a := range addresses {
+		if a.Host != host {
+			continue
+		}
 		if a.Unix == "" {
 			local.Transport = string(TCP)
 		}
-		if a.Machine != local.Machine {
-			local.Machine = ""
+		if a.shares(addresses[first]) {
+			continue
+		}
+		shares = false
+		switch {
+		case local.Why != "":
+		case a.Sockets != "":
+			local.Why = fmt.Sprintf("replica %d: %s", r, a.Sockets)
+		case a.Memory != "" && addresses[first].Memory != "":
+			local.Why = fmt.Sprintf("replica %d is of user %s, and replica %d of user %s", r, a.Memory, first,
+				addresses[first].Memory)
 		}
 	}
-	return local, network
+	if shares {
+		return shm
+	}
+	return local
 }

@@ -17,7 +17,8 @@ func TestLinkNames(t *testing.T) {
 		{Address{Machine: "fast"}, Address{}, "tcp", ""},
 		{Address{}, Address{}, "tcp", ""},
 	} {
-		local, network := links(Auto, []Address{x.a, x.b, x.a})
+		table := links(Auto, []Address{x.a, x.b, x.a, {Host: "elsewhere", Machine: x.a.Machine}})
+		local, network := table.Link(0, 1), table.Link(0, 3)
 		if local.Class != transport.SocketLink || local.Transport != x.transport || local.Machine != x.machine ||
 			network.Class != transport.NetworkLink || network.Machine != "" {
 			t.Errorf("%+v, %+v: %+v, %+v", x.a, x.b, local, network)

@@ -34,6 +34,16 @@ type Address struct {
 
 	// Machine is what the replica's machine is called, as in transport.Link.
 	Machine string `json:",omitempty"`
+
+	// Memory is whose memory the replica shares: replicas of one host share theirs if both have the same text. "": it
+	// shares none. Sockets says why, where it was to find out whether it can. Join sets them, with network Auto.
+	Memory  string `json:",omitempty"`
+	Sockets string `json:",omitempty"`
+}
+
+// shares reports whether two replicas share memory.
+func (a Address) shares(b Address) bool {
+	return a.Host == b.Host && a.Memory == b.Memory && a.Memory != ""
 }
 
 // HostName is what Address.Host is for replicas of this machine and network namespace: those that reach each other's
@@ -61,7 +71,6 @@ type Listener struct {
 	address   Address
 	listeners []net.Listener
 	shm       *shared // made in advance, or nil
-	why       string  // replicas of one host go by sockets, if Auto was asked for
 	desk      *deskOf // where newcomers find the job; nil: nowhere
 }
 

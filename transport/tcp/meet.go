@@ -17,11 +17,11 @@ import (
 	"gogcl.dev/transport/internal/stream"
 )
 
-// nearby is an endpoint whose replicas share memory: beside messages it offers transport.Boards and
-// transport.PeerMemory.
+// nearby is an endpoint that shares memory with others: beside messages it offers transport.Boards and
+// transport.PeerMemory among them.
 type nearby struct {
 	endpoint
-	near []*neighbour // by replica; nil for this one
+	near []*neighbour // by replica; nil for this one, and for those that share no memory with it
 
 	// Guarded by the lane's turn.
 	visits  map[uint64]*visit // by group
@@ -63,7 +63,9 @@ func (g *generation) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpo
 }
 
 // Reaches implements transport.PeerMemory and transport.Boards.
-func (e *nearby) Reaches(members []int) bool { return true }
+func (e *nearby) Reaches(members []int) bool {
+	return !slices.ContainsFunc(members, func(r int) bool { return r != e.Rank() && e.near[r] == nil })
+}
 
 // SmallLimit implements transport.Boards.
 func (e *nearby) SmallLimit() int { return meeting.SmallLimit }
@@ -84,6 +86,10 @@ func (e *nearby) find(group uint64, members []int) (*visit, error) {
 	if v == nil || !slices.Equal(v.Members, members) {
 		if err := meeting.CheckMembers(members, e.Rank(), e.Size()); err != nil {
 			return nil, err
+		}
+		if !e.Reaches(members) {
+			return nil, &transport.ArgumentError{Reason: fmt.Sprintf("replica %d does not share memory with all of "+
+				"replicas %v: want members that it Reaches", e.Rank(), members)}
 		}
 		if v != nil {
 			return nil, fmt.Errorf("group %#x has other members than %v", group, members)

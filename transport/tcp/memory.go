@@ -11,9 +11,10 @@ import (
 
 	"gogcl.dev/transport/internal/crowd"
 	"gogcl.dev/transport/internal/segment"
+	"gogcl.dev/transport/internal/user"
 )
 
-// shared is what a replica of a job over [Shm] shares with the others.
+// shared is what a replica shares with others of its host.
 //
 //	replica 0                             replica 1
 //	makes a ring to 1 in its own segment
@@ -64,9 +65,25 @@ func (c *Config) segmentForm() segment.Form {
 	return segment.DefaultForm.Within(allAddresses / int64(max(c.Size, c.Most)))
 }
 
+// tryMemory makes what a replica shares, where that is left open, or says why it cannot.
+func (l *Listener) tryMemory() {
+	if !l.config.Network.traits().auto {
+		return
+	}
+	s, err := l.config.tryMemory()
+	if err != nil {
+		l.address.Sockets = err.Error()
+		return
+	}
+	l.shm, l.address.Memory = s, user.Name()
+}
+
 // tryMemory makes what a replica shares, if it can share memory and has enough addresses for what the others share. The
 // error says in words why it cannot.
 func (c *Config) tryMemory() (*shared, error) {
+	if _, system := c.stack(); !system {
+		return nil, errors.New("its network is one in memory of a test")
+	}
 	if c.TLS != nil {
 		return nil, errors.New("it has TLS, which memory has not")
 	}
@@ -176,7 +193,7 @@ func (g *generation) connectRings(peer int, lane uint64) {
 // answerRings makes the link on a lane where another replica says that it has made a ring. The error is that of one
 // which has not.
 func (m *mesh) answerRings(peer int, lane uint64) error {
-	if m.shm == nil || peer > m.config.Rank {
+	if m.at(peer).neighbour() == nil || peer > m.config.Rank {
 		return fmt.Errorf("it says that it has made a ring on lane %#x, for which nobody has asked", lane)
 	}
 	r, err := m.shm.newRings(m.at(peer), lane)

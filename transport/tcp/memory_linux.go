@@ -132,6 +132,9 @@ func (s *sleeper) Watch(l stream.Link) error {
 	return s.poller.Watch(l)
 }
 
+// Sees implements stream.Looker.
+func (s *sleeper) Sees(l stream.Link) bool { _, ok := l.(*rings); return ok }
+
 // Attend implements stream.Looker.
 func (s *sleeper) Attend(goal stream.Awaited) { s.goal = goal }
 

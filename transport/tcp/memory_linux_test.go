@@ -622,8 +622,12 @@ func TestSleeperLooks(t *testing.T) {
 // TestNoDataConnection: a replica that shares memory takes no connection for data.
 func TestNoDataConnection(t *testing.T) {
 	m := quietMesh(1, 2)
-	m.shm = &shared{}
-	conn, _ := net.Pipe()
+	conn, other := net.Pipe()
+	if err := m.admit(conn, handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Control}); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	m.config.Network = Shm
 	err := m.admit(conn, handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Data})
 	if err == nil || !strings.Contains(err.Error(), `give all replicas transport "shm"`) {
 		t.Error(err)

@@ -45,7 +45,7 @@ type mesh struct {
 
 	joined chan int // replicas that have dialled a control connection
 
-	shm     *shared  // nil: messages go over sockets
+	shm     *shared  // nil: all messages go over sockets
 	arrival *arrival // nil: this replica began the job
 
 	taken    atomic.Uint64 // connections of others that have started
@@ -61,16 +61,16 @@ type mesh struct {
 // yield after each look take 90 us for an all-reduce of 8 B, and 200 if they park at once.
 const spin = 500 * time.Microsecond
 
-// newMesh makes what connections of a replica are kept in. Its controls are set by who connects.
-func (l *Listener) newMesh(c Config, at Address) (*mesh, error) {
+// newMesh makes what connections of a replica are kept in. Its controls are set by who connects. shares says that there
+// may be replicas to share memory with.
+func (l *Listener) newMesh(c Config, at Address, shares bool) (*mesh, error) {
 	m := &mesh{config: c, listener: l, address: at, joined: make(chan int, c.Size)}
-	if c.Network.memory() {
+	if m.shm, l.shm = l.shm, nil; !shares {
+		m.shm.close(nil)
+		m.shm = nil
+	} else if m.shm == nil {
 		var err error
-		m.shm, l.shm = l.shm, nil
-		if m.shm == nil {
-			m.shm, err = newShared(c.Rank, c.form)
-		}
-		if err != nil {
+		if m.shm, err = newShared(c.Rank, c.form); err != nil {
 			l.Close()
 			return nil, fmt.Errorf("tcp: replica %d: network %q: %w", c.Rank, c.Network, err)
 		}
@@ -93,6 +93,11 @@ func (m *mesh) at(place int) *control {
 		return all[place]
 	}
 	return nil
+}
+
+// shares reports whether this replica and another one give each other their memory.
+func (m *mesh) shares(place int) bool {
+	return m.config.Network.memory() || m.shm != nil && m.address.shares(m.addressOf(place))
 }
 
 // addressOf is where a replica is.

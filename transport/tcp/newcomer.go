@@ -175,13 +175,13 @@ func Come(ctx context.Context, c Config, m Meeting) (*transport.Rejoined, error)
 		if number > agree.MaxID {
 			return nil, fmt.Errorf("tcp: a newcomer: the job has no more numbers: %d", number)
 		}
-		l, err := m.listenAsNewcomer(c, p, &r, local)
+		l, err := m.listenAsNewcomer(c, p, &r, int(number), local)
 		if err != nil {
 			return nil, fmt.Errorf("tcp: a newcomer: %w", err)
 		}
 		l.desk = &deskOf{config: desk, key: r.Key, blob: r.Blob}
 		looking, stop := c.looking(ctx, m.Within, since)
-		joined, waited, err := l.come(ctx, looking, int(number), r.Members)
+		joined, waited, err := l.come(ctx, looking, r.Members)
 		stop()
 		if last = err; !waited.IsZero() {
 			since = waited
@@ -213,7 +213,7 @@ const (
 )
 
 // listenAsNewcomer listens as one more replica of a job.
-func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running, local netip.Addr) (*Listener, error) {
+func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running, place int, local netip.Addr) (*Listener, error) {
 	c.Rank, c.Network = 0, r.Network
 	if c.Address == "" && p.secure && !p.local {
 		var err error
@@ -245,9 +245,10 @@ func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running, local netip
 	case here:
 		l.config.Crowded = c.Crowded || r.Crowded
 	}
-	l.why = r.Why
+	l.config.Rank = place
+	l.tryMemory()
 	l.config.Secret = slices.Concat(c.Secret, r.Key)
-	l.ownUser = l.config.ownUser() || l.config.Network.memory()
+	l.ownUser = l.config.ownUser()
 	return l, nil
 }
 
@@ -309,19 +310,17 @@ var errNobody = errors.New("no replica of the job can be reached")
 
 // come makes this replica a newcomer with a number, and a member when the others rejoin. It dials who is in the job, as
 // far as it has been told.
-func (l *Listener) come(ctx, looking context.Context, place int, members []introduction) (joined *transport.Rejoined,
+func (l *Listener) come(ctx, looking context.Context, members []introduction) (joined *transport.Rejoined,
 	waited time.Time, err error) {
 	c := l.config
 	c.form = c.segmentForm()
-	c.Rank = place
-	l.config = c
-	m, err := l.newMesh(c, l.address)
+	m, err := l.newMesh(c, l.address, c.Network.memory() || l.address.Memory != "")
 	if err != nil {
 		return nil, waited, err
 	}
 	m.controls.Store(new([]*control))
-	m.arrival = &arrival{newcomer: agree.NewNewcomer(place), over: make(chan struct{})}
-	alone, err := m.begin(0, []int{place})
+	m.arrival = &arrival{newcomer: agree.NewNewcomer(c.Rank), over: make(chan struct{})}
+	alone, err := m.begin(0, []int{c.Rank})
 	if err != nil {
 		m.cancel()
 		l.Close()

@@ -292,7 +292,7 @@ func TestRunningFits(t *testing.T) {
 	// Memory of another host.
 	r := running{Members: []introduction{{Address: Address{Host: "elsewhere"}}}, Network: Shm}
 	m := Meeting{Where: "127.0.0.1:1"}
-	_, err := m.listenAsNewcomer(Config{Size: 1, Most: 2}, prepared{local: true}, &r, netip.Addr{})
+	_, err := m.listenAsNewcomer(Config{Size: 1, Most: 2}, prepared{local: true}, &r, 1, netip.Addr{})
 	if err == nil || !strings.Contains(err.Error(), "the replicas share memory on host elsewhere: start it there") {
 		t.Errorf("memory of another host: %v", err)
 	}
@@ -300,8 +300,11 @@ func TestRunningFits(t *testing.T) {
 
 // TestNewcomerShortOfDescriptors: before it knows of others it expects nobody, whatever its number is.
 func TestNewcomerShortOfDescriptors(t *testing.T) {
-	m := &mesh{config: Config{Rank: 5}, shm: new(shared), arrival: new(arrival)}
+	m := &mesh{config: Config{Rank: 5}, listener: new(Listener), arrival: new(arrival)}
 	m.controls.Store(new([]*control))
+	if _, err := m.begin(0, []int{5}); err != nil {
+		t.Fatal(err)
+	}
 	if m.expects() {
 		t.Error("a newcomer expects others to dial")
 	}

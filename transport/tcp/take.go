@@ -40,13 +40,13 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 		return fmt.Errorf("replica %d is not in the job any more", h.Rank)
 	case h.Role == handshake.Control:
 		return m.at(h.Rank).reserve(conn, h.Lane)
-	case h.Role == handshake.Data && m.shm != nil:
-		return fmt.Errorf("replica %d dials a connection for data, and this replica shares memory: give all replicas "+
-			"transport %q", h.Rank, Shm)
 	case h.Role != handshake.Data:
 		return fmt.Errorf("a connection for %v: this replica is past that", h.Role)
 	case m.at(h.Rank) == nil || !m.at(h.Rank).isReserved():
 		return fmt.Errorf("replica %d has no control connection yet: that comes first", h.Rank)
+	case m.shares(h.Rank):
+		return fmt.Errorf("replica %d dials a connection for data, and this replica shares memory: give all replicas "+
+			"transport %q", h.Rank, Shm)
 	}
 	return nil
 }
@@ -66,7 +66,8 @@ func (m *mesh) expects() bool {
 			return true
 		}
 	}
-	return m.shm == nil && m.now.Load().node.Expects()
+	g := m.now.Load()
+	return g.node.Expects(func(peer int) bool { return !m.shares(g.members[peer]) })
 }
 
 // refused gives back what admit has reserved for a connection that failed after it, and notes why, for the error if a
@@ -83,9 +84,13 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	}
 }
 
-// started is the byte that a dialer sends when it has read that it is accepted. Without it a connection that the dialer
-// has given up in the last moment would count as one, and stand in the way of the dialer's next.
-const started = 1
+// started and startedNear are the byte that a dialer sends when it has read that it is accepted. Without it a
+// connection that the dialer has given up in the last moment would count as one, and stand in the way of the dialer's
+// next. startedNear says that both give each other their memory: see swap. Of a newcomer only that tells.
+const (
+	started     = 1
+	startedNear = 3
+)
 
 // startLimit is how long that byte is waited for. The dialer has proved the secret, and may be short of processors.
 const startLimit = 4 * handshake.Limit
@@ -97,7 +102,8 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 	conn.SetReadDeadline(time.Now().Add(startLimit))
 	_, err := conn.Read(b[:])
 	conn.SetReadDeadline(time.Time{})
-	if !stop() || err != nil || b[0] != started {
+	near := b[0] == startedNear
+	if !stop() || err != nil || b[0] != started && !near || near && h.Role != handshake.Control {
 		conn.Close()
 		if h.Role == handshake.Control {
 			m.at(h.Rank).release(handshake.Bare(conn))
@@ -106,7 +112,7 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 	}
 	m.taken.Add(1)
 	if h.Role == handshake.Control {
-		near, err := m.near(m.ctx, conn, h.Rank)
+		near, err := m.given(conn, h.Rank, near)
 		if err != nil {
 			if m.ctx.Err() == nil && h.Rank < m.config.Rank {
 				m.abort(fmt.Errorf("replica %d cannot connect with replica %d: %w", m.me(), m.number(h.Rank), err))
@@ -154,10 +160,24 @@ func (m *mesh) await(peer int, lane uint64) *generation {
 	}
 }
 
-// near is what a replica gives of its memory over a new control connection, nil where messages go over sockets.
-func (m *mesh) near(ctx context.Context, conn net.Conn, peer int) (*neighbour, error) {
-	if m.shm == nil {
+// given is what a replica that has dialled gives of its memory, if it says that it does.
+func (m *mesh) given(conn net.Conn, peer int, says bool) (*neighbour, error) {
+	switch newcomer := peer > m.config.Rank; {
+	case says && m.shm == nil, !newcomer && says != m.shares(peer):
+		conn.Write([]byte{started}) // which is no descriptor: the other side says what to do
+		return nil, fmt.Errorf("one of the two is to share memory with the other, and the other is not: give all "+
+			"replicas transport %q, or none", Shm)
+	case !says:
 		return nil, nil
+	}
+	return m.swap(m.ctx, conn, peer)
+}
+
+// swap gives a replica this one's memory over a new control connection, and takes what it gives. It is a process of the
+// same user.
+func (m *mesh) swap(ctx context.Context, conn net.Conn, peer int) (*neighbour, error) {
+	if err := user.Check(conn); err != nil {
+		return nil, fmt.Errorf("the shared memory of replica %d: %w", peer, err)
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(startLimit))

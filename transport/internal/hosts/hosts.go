@@ -38,18 +38,20 @@ func nameOf(read func(string) ([]byte, error), readLink func(string) (string, er
 
 // Table says which replicas share a host, and what connects each pair. It carries out transport.Linked.
 type Table struct {
-	of             []int // by replica
-	local, network transport.Link
+	of      []int            // by replica
+	within  []transport.Link // by host
+	network transport.Link
 }
 
-// NewTable numbers the hosts of replicas, given by name, in the order of their first replicas. local connects replicas
-// of one host, network those of two.
-func NewTable(names []string, local, network transport.Link) *Table {
-	t := &Table{local: local, network: network}
+// NewTable numbers the hosts of replicas, given by name, in the order of their first replicas. within is what connects
+// replicas of a host, network those of two.
+func NewTable(names []string, within func(name string) transport.Link, network transport.Link) *Table {
+	t := &Table{network: network}
 	numbers := map[string]int{}
 	for _, name := range names {
 		if _, ok := numbers[name]; !ok {
 			numbers[name] = len(numbers)
+			t.within = append(t.within, within(name))
 		}
 		t.of = append(t.of, numbers[name])
 	}
@@ -70,7 +72,7 @@ func (t *Table) Link(a, b int) transport.Link {
 	case a == b || one < 0 || other < 0:
 		return transport.Link{}
 	case one == other:
-		return t.local
+		return t.within[one]
 	}
 	return t.network
 }

@@ -29,6 +29,8 @@ func (a *attendant) Look(crowded, goroutines bool, stop func() bool) bool {
 	return a.comes
 }
 
+func (a *attendant) Sees(Link) bool { return true }
+
 func (a *attendant) Park(time.Duration) {
 	a.count++
 	if a.parks != nil {

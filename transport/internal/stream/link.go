@@ -93,9 +93,13 @@ type Awaited interface {
 	Awaits(replica int) bool
 }
 
-// Looker is a Parker of links that lie in memory: what a lane waits for can be seen without a call of the system.
+// Looker is a Parker of links that lie in memory, some of them or all: what a lane waits for can be seen there without
+// a call of the system.
 type Looker interface {
 	Parker
+
+	// Sees reports whether a link is one of those.
+	Sees(l Link) bool
 
 	// Attend has Look and Park return when w is met, until it is called with nil.
 	Attend(w Awaited)

@@ -265,13 +265,13 @@ func (n *Node) connect(peer int, number uint64) error {
 	return nil
 }
 
-// Expects reports whether a lane waits for a link that a replica with a lower number makes.
-func (n *Node) Expects() bool {
+// Expects reports whether a lane waits for a link that a replica with a lower number makes, one of those given.
+func (n *Node) Expects(of func(peer int) bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.lanes {
 		for peer := range n.Rank {
-			if p := &l.peers[peer]; p.asked && l.wantsLink(peer) && p.left.Load() == nil {
+			if p := &l.peers[peer]; of(peer) && p.asked && l.wantsLink(peer) && p.left.Load() == nil {
 				return true
 			}
 		}

@@ -125,7 +125,7 @@ func (l *Lane) wait() error {
 	if w.looks == aside && l.divert() {
 		return nil
 	}
-	if l.looker != nil {
+	if l.sees() {
 		if came, err := l.look(now); came || err != nil {
 			return err
 		}
@@ -145,6 +145,19 @@ func (l *Lane) wait() error {
 	}
 	l.park(now, again)
 	return nil
+}
+
+// sees reports whether all links of the batch are such that a Looker sees them.
+func (l *Lane) sees() bool {
+	if l.looker == nil {
+		return false
+	}
+	for _, r := range l.active {
+		if link := l.peers[r].link.Load(); link != nil && !l.looker.Sees(link.Link) {
+			return false
+		}
+	}
+	return true
 }
 
 // look has a Looker look for what the batch waits for, unless it has found something again and again with which the
