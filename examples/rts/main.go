@@ -205,6 +205,7 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		if line != "" {
 			out.Line(line)
 		}
+		out.Line(cfg.me.Ways())
 	}
 	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch),
 		t.at.Passes)
