@@ -22,7 +22,8 @@ import (
 // overShm calls body for each replica of a job of two that share memory as processes do.
 func overShm(t *testing.T, body func(ctx context.Context, c *gcl.Comm) error) {
 	t.Helper()
-	cfg := gcl.JoinConfig{Size: 2, Job: "test", Rendezvous: "dir:" + t.TempDir(), Transport: "shm", Timeout: time.Minute}
+	cfg := gcl.JoinConfig{Size: 2, Job: "test", Rendezvous: "dir:" + t.TempDir(), Transport: "shm",
+		Timeout: time.Minute}
 	var all sync.WaitGroup
 	for rank := range cfg.Size {
 		all.Go(func() {
@@ -37,8 +38,8 @@ func overShm(t *testing.T, body func(ctx context.Context, c *gcl.Comm) error) {
 }
 
 // TestSharedMemory: the collectives of a session of processes that share memory go by peer memory, in which everything
-// lies that they work on: tensors, variables, scratch memory, and the same of what runs beside. With Options.PrivateAlloc
-// they go by messages, with the same bits.
+// lies that they work on: tensors, variables, scratch memory, and the same of what runs beside. With PrivateAlloc they
+// go by messages, with the same bits.
 func TestSharedMemory(t *testing.T) {
 	const rows, columns = 2, 4001 // beyond boards; a shard has padding
 	var bits [2]string            // by whether memory is private, of replica 0
@@ -142,8 +143,8 @@ func (o *opener) now() int {
 	return o.open
 }
 
-// TestJobAlloc: a job's memory is shared until nobody refers to it, though the connection lasts. It is zeros, and as any
-// other where it cannot be shared. Of a Comm that is closed it is an error.
+// TestJobAlloc: a job's memory is shared until nobody refers to it, though the connection lasts. It is zeros, and as
+// any other where it cannot be shared. Of a Comm that is closed it is an error.
 func TestJobAlloc(t *testing.T) {
 	for _, full := range []error{nil, errors.New("full")} {
 		ends, err := inproc.New(1)
