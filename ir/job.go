@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/tensor"
 )
 
 // Job connects the processes that run a program between them, each with one replica, and save and load checkpoints
@@ -27,6 +28,11 @@ type Job interface {
 	// Gather gives every process what the replicas of its group give: dst is src of rank 0, then of rank 1, and so on.
 	// src has the same length on all. A length of 0 only waits for the others. ctx bounds the call.
 	Gather(ctx context.Context, group commgroup.Group, dst, src []byte) error
+
+	// Alloc returns so many zeros, 1 or more, which begin a cache line. A session has its variables and tensors there.
+	// Where processes share memory the others reach it, so that collectives copy nothing; where that fails it is memory
+	// as any other. The job keeps no reference to it.
+	Alloc(bytes int) ([]byte, error)
 
 	// Done is closed when the job has failed, on whatever process. Err then says why, and before is nil.
 	Done() <-chan struct{}
@@ -108,6 +114,19 @@ func (m *Memory) Job() (context.Context, Job) {
 func (s *Session) replica(id int) *replica {
 	i, _ := slices.BinarySearch(s.own, id)
 	return s.replicas[i]
+}
+
+// alloc is memory of a replica, which begins a cache line. In a job it is of the job.
+func (s *Session) alloc(bytes int) ([]byte, error) {
+	if s.job == nil || bytes == 0 {
+		t, err := tensor.New(tensor.U8, bytes)
+		return t.Bytes(), err
+	}
+	b, err := s.job.Alloc(bytes)
+	if err == nil && len(b) != bytes {
+		err = fmt.Errorf("the job's Alloc returned %d bytes, want %d", len(b), bytes)
+	}
+	return b, err
 }
 
 var errNoContext = errors.New("ir: WithJob and collective.WithComm need a context")

@@ -58,11 +58,10 @@ func newReplica(s *Session, place, id int) (*replica, error) {
 		turns: map[*step]*int{}, beside: map[*step]*besideCall{}}
 	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables,
 		&r.scratch: s.plan.scratch, &r.besideScratch: s.plan.besideScratch} {
-		t, err := tensor.New(tensor.U8, bytes) // begins a cache line
-		if err != nil {
+		var err error
+		if *to, err = s.alloc(bytes); err != nil {
 			return nil, fmt.Errorf("ir: the memory of a replica: %w", err)
 		}
-		*to = t.Bytes()
 	}
 	for _, stream := range s.program.streams {
 		bytes := stream.sp.Bytes()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ type testJob struct {
 	replica int
 	to      [][]chan []byte // by sender and receiver
 	done    chan struct{}
+	alloc   func(bytes int) ([]byte, error) // nil: make
 }
 
 func (j *testJob) Replica() int          { return j.replica }
@@ -26,6 +28,13 @@ func (j *testJob) Replicas() int         { return len(j.to) }
 func (j *testJob) Done() <-chan struct{} { return j.done }
 func (j *testJob) Err() error            { return nil }
 func (j *testJob) Abort(error)           {}
+
+func (j *testJob) Alloc(bytes int) ([]byte, error) {
+	if j.alloc == nil {
+		return make([]byte, bytes), nil
+	}
+	return j.alloc(bytes)
+}
 
 func (j *testJob) Gather(_ context.Context, _ commgroup.Group, dst, src []byte) error {
 	for r := range j.to {
@@ -42,7 +51,10 @@ func (j *testJob) Gather(_ context.Context, _ commgroup.Group, dst, src []byte) 
 }
 
 // sessionsOf makes a session of the program of each replica, side by side, and returns their errors.
-func sessionsOf(n int, build func(replica int) *ir.Program) []error {
+func sessionsOf(n int, build func(replica int) *ir.Program) []error { return sessionsIn(nil, n, build) }
+
+// sessionsIn is sessionsOf in a job that gives memory by alloc.
+func sessionsIn(alloc func(bytes int) ([]byte, error), n int, build func(replica int) *ir.Program) []error {
 	to := make([][]chan []byte, n)
 	for r := range to {
 		for range n {
@@ -53,7 +65,8 @@ func sessionsOf(n int, build func(replica int) *ir.Program) []error {
 	var all sync.WaitGroup
 	for r := range n {
 		all.Go(func() {
-			s, err := ir.NewSession(build(r), ir.WithJob(context.Background(), &testJob{r, to, make(chan struct{})}))
+			job := &testJob{replica: r, to: to, done: make(chan struct{}), alloc: alloc}
+			s, err := ir.NewSession(build(r), ir.WithJob(context.Background(), job))
 			if err == nil {
 				err = s.Close()
 			}
@@ -156,5 +169,38 @@ func BenchmarkSumOf(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		ir.SumOf(data)
+	}
+}
+
+// TestJobMemory: a session asks the job for its variables and tensors, and never for nothing. Another length, and an
+// error, are errors of NewSession.
+func TestJobMemory(t *testing.T) {
+	build := func(int) *ir.Program {
+		p := ir.New(1)
+		v := p.Variable(tensor.Scalar(float32(1)))
+		p.Main().HostStore(p.DeviceToHost("out", v.Spec()), v.Tensor)
+		in := p.HostToDevice("in", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{100}})
+		p.Main().HostStore(p.DeviceToHost("same", in.Spec()), p.Main().HostLoad(in))
+		return p
+	}
+	full := errors.New("full")
+	var asked []int
+	for want, alloc := range map[string]func(bytes int) ([]byte, error){
+		"": func(bytes int) ([]byte, error) {
+			asked = append(asked, bytes)
+			return make([]byte, bytes), nil
+		},
+		"ir: the memory of a replica: full": func(int) ([]byte, error) { return nil, full },
+		"ir: the memory of a replica: the job's Alloc returned 3 bytes, want ": func(int) ([]byte, error) {
+			return make([]byte, 3), nil
+		},
+	} {
+		err := sessionsIn(alloc, 1, build)[0]
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if slices.Sort(asked); len(asked) != 2 || asked[0] < 4 || asked[1] < 400 {
+		t.Errorf("asked for %d bytes, want some for a variable of 4 and a tensor of 400", asked)
 	}
 }

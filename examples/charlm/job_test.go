@@ -98,6 +98,12 @@ func TestJob(t *testing.T) {
 		if made := alone[len(alone)-12:]; !strings.HasSuffix(job, made) {
 			t.Errorf("%s: a job makes up %q, want %q", flags, job[len(job)-12:], made)
 		}
+		went := regexp.MustCompile(`(?m)^collectives over shm: (peer memory \d+(, small \d+)?|messages \d+)$`)
+		match := went.FindStringSubmatch(job)
+		if byMethod := strings.Contains(flags, "-method"); runtime.GOOS == "linux" &&
+			(match == nil || byMethod != strings.HasPrefix(match[1], "messages")) {
+			t.Errorf("%s: collectives went %q:\n%s", flags, match, job)
+		}
 	}
 }
 

@@ -44,7 +44,8 @@
 //	mpirun -np 4 ./charlm
 //
 // The losses are the same to the bit, and a checkpoint of one kind is resumed by the other. A process that is told to
-// stop tells the others, and all stop after the same step.
+// stop tells the others, and all stop after the same step. A line says which way collectives went: by peer memory where
+// the processes share memory.
 //
 // The exit code is 0 at the end, 1 when something failed, 2 for a mistake on the command line, 130 after
 // Ctrl-C and 143 after SIGTERM.

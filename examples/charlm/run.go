@@ -89,8 +89,9 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	if err != nil {
 		return err
 	}
-	resident := ""
+	resident, ways := "", ""
 	if cfg.me.InJob() && !cfg.survival.Local() {
+		ways = cfg.me.Ways()
 		if resident, err = cfg.me.Resident(whole); err != nil {
 			return err
 		}
@@ -112,6 +113,9 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	}
 	if resident != "" {
 		out.Line(resident)
+	}
+	if ways != "" {
+		out.Line(ways)
 	}
 	out.Line(fmt.Sprintf("bytes on each replica: parameters %d, Adam's states %d, gathered %d, gradients %d, others "+
 		"%d, peak %d",

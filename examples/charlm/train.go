@@ -30,7 +30,7 @@ type way struct {
 // sharding says over which replicas parameters are split: all, unless there is one, which has nobody to share with.
 func (w way) sharding() rts.Sharding {
 	// Reproducible, so that replicas that are processes have the bits of replicas that are goroutines.
-	s := rts.Sharding{Options: gcl.Options{Method: w.method, Reproducible: true}}
+	s := rts.Sharding{Options: w.me.Counted(gcl.Options{Method: w.method, Reproducible: true})}
 	if w.whole || w.replicas == 1 {
 		s.Over = 1
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,14 +20,20 @@ func passes(output string) string {
 }
 
 // TestJob: four processes have the losses of four goroutines, to the bit: with a reference in each process, files of
-// their own, and a table of the memory that the operating system says they have.
+// their own, a table of the memory that the operating system says they have, and which ways their collectives went.
 func TestJob(t *testing.T) {
-	ways := [][]string{{"-overlap"}, {"-storage", "file", "-method", "clockwise_ring", "-accumulate", "3"}}
+	ways := []struct {
+		flags []string
+		went  string // how collectives do where processes share memory
+	}{
+		{[]string{"-overlap"}, `peer memory \d+, small \d+`},
+		{[]string{"-storage", "file", "-method", "clockwise_ring", "-accumulate", "3"}, `messages \d+`},
+	}
 	if testing.Short() {
 		ways = ways[1:]
 	}
-	for _, flags := range ways {
-		args := append(flags, "-epochs", "2", "-verify", "-checkpoint")
+	for _, way := range ways {
+		args := append(way.flags, "-epochs", "2", "-verify", "-checkpoint")
 		dir := t.TempDir()
 		alone := output(t, append(args, dir+"/alone")...)
 		job := jobtest.Start(t, 4, append(args, dir+"/job")...).Printed(t)
@@ -40,6 +47,13 @@ func TestJob(t *testing.T) {
 		resident := regexp.MustCompile(`(?m)^resident memory: [\d.]+ MB in 4 processes, the greatest [\d.]+ MB$`)
 		if _, err := os.Stat("/proc/self/statm"); err == nil && !resident.MatchString(job) {
 			t.Errorf("no resident memory:\n%s", job)
+		}
+		went := `over \w+: messages \d+`
+		if runtime.GOOS == "linux" {
+			went = "over shm: " + way.went
+		}
+		if !regexp.MustCompile("(?m)^collectives " + went + "$").MatchString(job) {
+			t.Errorf("%s: no line of collectives %s:\n%s", way.flags, went, job)
 		}
 	}
 }

@@ -81,7 +81,8 @@
 //
 // The losses are the same to the bit. A checkpoint of one kind is resumed by the other; its directory has to be shared
 // by all hosts. A process that is told to stop tells the others, and all stop after the same step. The resident memory
-// of the processes, as the operating system has it, stands below the table.
+// of the processes, as the operating system has it, stands below the table, and how many collectives of replica 0 went
+// which way: by peer memory where the processes share memory.
 //
 // One replica (-n 1) has nobody to share with: its parameters and states are plain remote variables.
 //
@@ -205,6 +206,7 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		if line != "" {
 			out.Line(line)
 		}
+		out.Line(cfg.me.Ways())
 	}
 	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch),
 		t.at.Passes)

@@ -25,7 +25,7 @@ type model struct {
 // sharding splits the parameters over all replicas. One replica has nobody to share with, and keeps plain remote
 // variables.
 func (cfg config) sharding() rts.Sharding {
-	s := rts.Sharding{Options: gcl.Options{Method: cfg.method, Reproducible: true}}
+	s := rts.Sharding{Options: cfg.me.Counted(gcl.Options{Method: cfg.method, Reproducible: true})}
 	if cfg.replicas == 1 {
 		s.Over = 1
 	}

@@ -26,6 +26,7 @@ import (
 type Member struct {
 	comm   *gcl.Comm
 	values [2]float64 // of Agree
+	ways   ways
 }
 
 // ErrInterrupted is the error of a program that has been told to stop, on this replica or another.

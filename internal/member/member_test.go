@@ -41,6 +41,9 @@ func TestAlone(t *testing.T) {
 	if stop, v, err := m.Agree(t.Context(), true, 5); !stop || v != 5 || err != nil {
 		t.Errorf("stop %v, value %v, error %v", stop, v, err)
 	}
+	if o := m.Counted(gcl.Options{}); o != (gcl.Options{}) || m.Ways() != "" {
+		t.Errorf("options %v, and a line %q", o, m.Ways())
+	}
 	var w bytes.Buffer
 	if m.Output(&w) != io.Writer(&w) || m.Session(t.Context()) != nil {
 		t.Error("the output is not the program's, or there is an option")
@@ -74,6 +77,18 @@ func TestJob(t *testing.T) {
 		}
 		if all, err := m.Gather(ctx, []float32{float32(r)}); err != nil || !slices.Equal(all, []float32{0, 1, 2}) {
 			t.Errorf("replica %d: %v, error %v", r, all, err)
+		}
+		counted, err := c.With(m.Counted(gcl.Options{Reproducible: true}))
+		if err != nil {
+			return err
+		}
+		for _, n := range []int{1, 1, 10_000} {
+			if err := gcl.AllReduceInPlace(ctx, counted, make([]float32, n), gcl.Add); err != nil {
+				return err
+			}
+		}
+		if got, want := m.Ways(), "collectives over inproc: peer memory 1, small 2"; got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 		text, err := m.Resident(ctx)
 		if err != nil {

@@ -52,6 +52,15 @@ func (j job) Gather(ctx context.Context, group commgroup.Group, dst, src []byte)
 	return gcl.AllGatherTo(ctx, c, dst, src)
 }
 
+// Alloc implements ir.Job.
+func (j job) Alloc(bytes int) ([]byte, error) {
+	b, err := gcl.Alloc[byte](j.comm, bytes)
+	if err != nil {
+		return nil, err
+	}
+	return b, gcl.Free(j.comm, b) // it is collected when the session is, which the connection may outlast
+}
+
 // whole is an error unless the Comm is of all replicas.
 func (j job) whole() error {
 	if size, all := j.comm.Size(), j.comm.Replicas(); size != all {

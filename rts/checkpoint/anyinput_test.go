@@ -25,6 +25,8 @@ func (j oddJob) Done() <-chan struct{} { return nil }
 func (j oddJob) Err() error            { return nil }
 func (j oddJob) Abort(error)           {}
 
+func (j oddJob) Alloc(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+
 func (j oddJob) Gather(_ context.Context, _ commgroup.Group, dst, _ []byte) error {
 	if len(dst) >= 8 {
 		binary.LittleEndian.PutUint64(dst, j.first)

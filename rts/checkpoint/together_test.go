@@ -45,6 +45,8 @@ func (g *guest) Done() <-chan struct{} { return nil }
 func (g *guest) Err() error            { return nil }
 func (g *guest) Abort(error)           {}
 
+func (g *guest) Alloc(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+
 // Gather implements ir.Job, of one group.
 func (g *guest) Gather(ctx context.Context, _ commgroup.Group, dst, src []byte) error {
 	g.mu.Lock()
