@@ -15,7 +15,13 @@ import (
 	"gogcl.dev/tensor"
 )
 
-func TestMain(m *testing.M) { jobtest.Main(m, main) }
+// TestMain is the program where the tests start it, and where -tokens does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-tokens" {
+		main()
+	}
+	jobtest.Main(m, main)
+}
 
 // losses are all losses of an output. What mpirun shows is as on a terminal.
 func losses(output string) string {

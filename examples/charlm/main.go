@@ -70,6 +70,7 @@ func main() {
 func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
 	var help strings.Builder
 	cfg, mistake := parseFlags(args, &help)
+	cfg.stderr = stderr
 	return member.Run(ctx, "charlm", stdout, stderr, func(me *member.Member, own io.Writer) error {
 		if mistake != nil {
 			_, _ = io.WriteString(own, help.String()) // command.Main says what is lost
@@ -93,6 +94,11 @@ func runMember(ctx context.Context, me *member.Member, cfg config, load func() (
 	book, err := load()
 	if err != nil {
 		return err
+	}
+	if cfg.split || cfg.tokens && (me.InJob() || cfg.given) {
+		if err := sizeFor(cfg.parameters, len(book.vocabulary)).splits(cfg.replicas); err != nil {
+			return member.Mistake{Err: err}
+		}
 	}
 	if cfg.Survive {
 		return me.Survive(ctx, cfg.SurvivalFlags, cfg.replicas, all,
