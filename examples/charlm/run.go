@@ -103,7 +103,7 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		return err
 	}
 	var sample []int32
-	split := 0 // parameters of the blocks on each replica
+	split := 0 // see decoder.parameters
 	if cfg.split {
 		if sample, split, err = cfg.generateSplit(ctx, s, last, begin); err != nil {
 			return err
@@ -137,7 +137,7 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		return nil
 	case cfg.split:
 		out.Line(fmt.Sprintf(beside, "evaluation has a program of one replica", 4*s.parameters()))
-		out.Line(fmt.Sprintf("the sample is of blocks that are split: parameters %d on each replica", 4*split))
+		out.Line(fmt.Sprintf("the sample has the matrices of blocks split: parameters %d on each replica", 4*split))
 	default:
 		out.Line(fmt.Sprintf(beside, "evaluation and the sample have a program of one replica each", 4*s.parameters()))
 		if sample, err = cfg.generateWhole(ctx, s, last, begin); err != nil {

@@ -116,7 +116,7 @@ func newDecoder(c *gcl.Comm, s size, v values) (*decoder, error) {
 	return d, nil
 }
 
-// columns copies a replica's part of the columns of a matrix, which has so many rows.
+// columns copies the columns of a matrix that a replica has. rows is how many rows the matrix has.
 func columns(matrix []float32, rows, rank, n int) blas32.General {
 	all := len(matrix) / rows
 	own := all / n
@@ -127,13 +127,13 @@ func columns(matrix []float32, rows, rank, n int) blas32.General {
 	return m
 }
 
-// rows copies a replica's part of the rows of a matrix, which has all of these.
+// rows copies the rows of a matrix that a replica has. all is how many rows the matrix has.
 func rows(matrix []float32, all, rank, n int) blas32.General {
 	cols, own := len(matrix)/all, all/n
 	return blas32.General{Rows: own, Cols: cols, Stride: cols, Data: slices.Clone(matrix[rank*own*cols:][:own*cols])}
 }
 
-// parameters is how many numbers of the blocks this replica has, those that are whole on each replica aside.
+// parameters is how many numbers this replica's parts of the matrices have. What is whole on each replica is aside.
 func (d *decoder) parameters() int {
 	n := 0
 	for _, b := range d.blocks {
@@ -221,7 +221,7 @@ func multiply(y, x []float32, m blas32.General) {
 		blas32.Vector{N: len(y), Inc: 1, Data: y})
 }
 
-// add adds as many of the values to y as y has.
+// add adds values to y. There may be more of them than y has.
 func add(y, values []float32) {
 	for i := range y {
 		y[i] += values[i]
@@ -279,8 +279,7 @@ func (cfg config) onReplicas(ctx context.Context, body func(context.Context, *gc
 	return gcl.Run(ctx, cfg.replicas, split)
 }
 
-// generateSplit makes up a text with the layers split over the replicas. parameters are those of the blocks that each
-// replica has.
+// generateSplit makes up a text with the layers split over the replicas. parameters is [decoder.parameters].
 func (cfg config) generateSplit(ctx context.Context, s size, v values, begin []int32) (text []int32, parameters int,
 	err error) {
 	err = cfg.onReplicas(ctx, func(ctx context.Context, c *gcl.Comm) error {

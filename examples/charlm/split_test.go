@@ -157,7 +157,7 @@ func TestSplitJob(t *testing.T) {
 	const flags = "-split -size 67000 -steps 3 -batch 4 -sample 60"
 	for _, n := range []int{1, 2} {
 		alone := output(t, fmt.Sprintf("%s -n %d", flags, n), loadText)
-		split := fmt.Sprintf("\nthe sample is of blocks that are split: parameters %d on each replica\n", 4*2*12*48*48/n)
+		split := fmt.Sprintf("\nthe sample has the matrices of blocks split: parameters %d on each replica\n", 4*2*12*48*48/n)
 		before, text, found := strings.Cut(alone, split)
 		if !found || len([]rune(text)) != 62 || !strings.Contains(before, "evaluation has a program of one replica") {
 			t.Errorf("no %q and 60 characters in\n%s", split, alone)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"gogcl.dev/gcl"
@@ -34,7 +35,7 @@ var (
 type timing struct {
 	replicas int
 	speed    float64 // tokens a second: characters that were made up, one after the other
-	digest   uint64  // of the characters, and of the bits of the last logits
+	digest   uint64  // of the characters and the bits of the last logits
 }
 
 // timingForm is how a process tells it.
@@ -87,16 +88,14 @@ func (cfg config) timeTokens(ctx context.Context, s size) (found timing, err err
 			return err
 		}
 		random := rand.New(rand.NewPCG(cfg.seed, sampleStream))
-		digest := fnv.New64a()
-		text := make([]int32, 1, s.window+1)
-		some := func(chars int) error {
-			made, err := d.generate(ctx, random, text, chars, cfg.temperature)
-			for _, char := range made {
-				digest.Write([]byte{byte(char)}) // never fails
-			}
+		begin := make([]int32, 1, s.window+1) // the first character of all: a newline
+		var all []int32
+		text := func(chars int) error {
+			made, err := d.generate(ctx, random, begin, chars, cfg.temperature)
+			all = append(all, made...)
 			return err
 		}
-		if err := some(s.window); err != nil { // to warm up
+		if err := text(s.window); err != nil { // to warm up
 			return err
 		}
 		if err := c.Barrier(ctx); err != nil {
@@ -104,13 +103,15 @@ func (cfg config) timeTokens(ctx context.Context, s size) (found timing, err err
 		}
 		began := time.Now()
 		for left := cfg.sample; left > 0; left -= s.window {
-			if err := some(min(left, s.window)); err != nil {
+			if err := text(min(left, s.window)); err != nil {
 				return err
 			}
 		}
 		took := time.Since(began)
+		digest := fnv.New64a()
+		fmt.Fprint(digest, all)
 		for _, v := range d.logits {
-			fmt.Fprintf(digest, "%x ", math.Float32bits(v))
+			fmt.Fprintf(digest, " %x", math.Float32bits(v))
 		}
 		if c.Rank() == 0 {
 			found = timing{c.Size(), float64(cfg.sample) / took.Seconds(), digest.Sum64()}
@@ -206,19 +207,20 @@ func (t *tokenTable) fill(ctx context.Context, budget time.Duration, run func(n 
 
 func (t *tokenTable) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "tokens a second, median of %d rounds (least to most)\n%-8s", t.rounds, "replicas")
-	for _, way := range t.ways {
-		fmt.Fprintf(&b, "  %-18s", way)
-	}
+	fmt.Fprintf(&b, "tokens a second, median of %d rounds (least to most)\n", t.rounds)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "replicas\t%s\n", strings.Join(t.ways, "\t"))
 	for _, n := range t.replicas {
-		fmt.Fprintf(&b, "\n%-8d", n)
+		fmt.Fprint(w, n)
 		for _, way := range t.ways {
 			speeds := t.speeds[n][way]
-			fmt.Fprintf(&b, "  %-18s", fmt.Sprintf("%.0f (%.0f-%.0f)", measure.Median(speeds), slices.Min(speeds),
-				slices.Max(speeds)))
+			fmt.Fprintf(w, "\t%.0f (%.0f-%.0f)", measure.Median(speeds), slices.Min(speeds), slices.Max(speeds))
 		}
+		fmt.Fprintln(w)
 	}
-	b.WriteString("\nEach row has one text and one digest of logits. One replica has nobody to talk to: its row shows the noise.")
+	_ = w.Flush() // writing to memory does not fail
+	b.WriteString("All runs of a row have made up the same text, with the same bits. One replica has nobody to talk to: its " +
+		"row\nshows the noise.")
 	return b.String()
 }
 
