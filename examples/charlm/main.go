@@ -14,9 +14,9 @@
 // A model that knows how frequent each character is loses 3.16 nats a character on this text, and one that knows which
 // follow each other 2.39.
 //
-// With -split the text is made up on all replicas, with the matrices of the blocks split over them (tensor parallel): an
-// all-reduce makes each half of a block whole. With -tokens the program prints instead how many characters a second a
-// model makes up in this way, over goroutines and over processes connected by shared memory, unix sockets and TCP.
+// With -split the text is made up on all replicas, with the matrices of the blocks split over them (tensor parallel):
+// an all-reduce makes each half of a block whole. With -tokens the program prints instead how many characters a second
+// a model makes up in this way, over goroutines and over processes connected by shared memory, unix sockets and TCP.
 //
 // With -compare it prints instead what training takes of memory on 1, 2, 4 and 8 replicas, sharded and with all on each
 // of them, and how fast it is, with overlap and without.

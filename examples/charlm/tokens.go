@@ -60,7 +60,7 @@ func runTokens(ctx context.Context, cfg config, s size, out *progress.Printer) e
 	out.Line(fmt.Sprintf("%d parameters, random: %d blocks, width %d, heads: %d, window %d; for each token %d "+
 		"all-reduces of %d bytes", s.parameters(), s.depth, s.width, s.heads, s.window, 2*s.depth, 4*s.width))
 	table := newTokenTable(s, tokenReplicas, tokenWays, out)
-	err = table.fill(ctx, cfg.duration(), func(n int, way string) (timing, error) {
+	err = table.fill(cfg.duration(), func(n int, way string) (timing, error) {
 		if way != tokenWays[0] {
 			return cfg.startTokens(ctx, n, way)
 		}
@@ -185,7 +185,7 @@ func newTokenTable(s size, replicas []int, ways []string, out *progress.Printer)
 
 // fill times all numbers of replicas in all ways, in rounds, so that what else the machine does hits all of them. There
 // is one round, and more until the time is over. Runs that have other bits are an error.
-func (t *tokenTable) fill(ctx context.Context, budget time.Duration, run func(n int, way string) (timing, error)) error {
+func (t *tokenTable) fill(budget time.Duration, run func(n int, way string) (timing, error)) error {
 	for began := time.Now(); t.rounds == 0 || time.Since(began) < budget; t.rounds++ {
 		for _, n := range t.replicas {
 			for _, way := range t.ways {
@@ -219,9 +219,8 @@ func (t *tokenTable) String() string {
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush() // writing to memory does not fail
-	b.WriteString("All runs of a row have made up the same text, with the same bits. One replica has nobody to talk to: its " +
-		"row\nshows the noise.")
-	return b.String()
+	return b.String() + "All runs of a row have made up the same text, with the same bits. One replica has nobody to talk " +
+		"to: its\nrow shows the noise."
 }
 
 // figure has tokens a second by replicas, a line for each way.

@@ -69,7 +69,7 @@ func TestTokenTable(t *testing.T) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 	runs, enough := 0, errors.New("enough")
-	err := table.fill(t.Context(), time.Hour, func(n int, way string) (timing, error) {
+	err := table.fill(time.Hour, func(n int, way string) (timing, error) {
 		if runs++; runs > 12 { // after three rounds
 			return timing{}, enough
 		}
@@ -82,8 +82,8 @@ func TestTokenTable(t *testing.T) {
 replicas  goroutines      unix
 1         250 (10-810)    144 (16-400)
 2         980 (180-2420)  512 (128-1152)
-All runs of a row have made up the same text, with the same bits. One replica has nobody to talk to: its row
-shows the noise.`
+All runs of a row have made up the same text, with the same bits. One replica has nobody to talk to: its
+row shows the noise.`
 	if got := table.String(); got != text {
 		t.Errorf("table\n%s\nwant\n%s", got, text)
 	}
@@ -96,7 +96,7 @@ shows the noise.`
 // TestTokensDiffer: another digest is an error.
 func TestTokensDiffer(t *testing.T) {
 	table, _ := tableOf(size{heads: 1}, []int{1}, "goroutines", "unix", "tcp")
-	err := table.fill(t.Context(), 0, func(_ int, way string) (timing, error) {
+	err := table.fill(0, func(_ int, way string) (timing, error) {
 		return timing{1, 1, map[string]uint64{"tcp": 0xb}[way] + 0xa}, nil
 	})
 	if want := "1 replicas, tcp: the digest of text and logits is 15, want a as in"; err == nil ||
