@@ -24,8 +24,13 @@ type config struct {
 	way
 	sample      int // characters
 	temperature float64
-	compare     bool   // in place of training
-	checkpoint  string // a directory; empty: none
+	split       bool      // the text is made up with the layers split over the replicas
+	compare     bool      // in place of training
+	tokens      bool      // the same
+	table       bool      // a flag is given that is of the table of -tokens
+	picture     string    // a file; empty: none
+	stderr      io.Writer // of processes that -tokens starts
+	checkpoint  string    // a directory; empty: none
 	resume      bool
 	given       bool // replicas is, by the command line
 	member.SurvivalFlags
@@ -65,9 +70,16 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 		"Ctrl-C")
 	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same flags, on any number "+
 		"of replicas")
+	flags.BoolVar(&cfg.split, "split", false, "make up the text with the layers split over the replicas, an "+
+		"all-reduce for each half of a block")
 	cfg.Add(flags)
 	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and "+
 		"8 replicas, sharded and not; takes as long as -minutes says")
+	flags.BoolVar(&cfg.tokens, "tokens", false, "in place of training: how many characters a second a random model of "+
+		"-size, or of 5 million, makes up with its layers split; over goroutines with -n, over its processes in a job, "+
+		"and else a table of both for 1, 2 and 4 replicas, for which processes are started; -minutes is then for how "+
+		"long new rounds begin, and -sample the characters of a run")
+	flags.StringVar(&cfg.picture, "svg", "", "`file` for a picture of the table of -tokens")
 
 	const does = "Trains a transformer on the characters of a book, its parameters and optimiser sharded over the " +
 		"replicas."
@@ -77,20 +89,39 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	cfg.given = given["n"]
-	if cfg.compare {
-		for _, name := range []string{"n", "steps", "lr", "seed", "whole", "overlap", "sample", "temperature",
-			"checkpoint", "resume", "survive", "copy", "die", "await"} {
-			if given[name] {
-				return config{}, fmt.Errorf("-compare and -%s: want one of them", name)
-			}
+	switch {
+	case cfg.compare:
+		if err := without(given, "compare", "n", "steps", "lr", "seed", "whole", "overlap", "sample", "temperature",
+			"checkpoint", "resume", "survive", "copy", "die", "await", "split", "tokens"); err != nil {
+			return config{}, err
 		}
 		cfg.replicas = 1 // which any batch is good for; those of the table are its own
-	} else if cfg.replicas == 1 {
+	case cfg.tokens:
+		if err := without(given, "tokens", "steps", "batch", "lr", "whole", "overlap", "bucket", "finite", "clip",
+			"checkpoint", "resume", "survive", "copy", "die", "await", "split"); err != nil {
+			return config{}, err
+		}
+		if !given["size"] {
+			cfg.parameters = maxParameters
+		}
+		cfg.table = given["minutes"] || given["svg"]
+	case cfg.replicas == 1:
 		for _, name := range []string{"method", "whole", "overlap"} {
 			if given[name] {
 				return config{}, fmt.Errorf("-n 1 and -%s: one replica has nobody to share with, want 2 or more", name)
 			}
 		}
+	}
+	switch {
+	case given["svg"] && !cfg.tokens:
+		return config{}, errors.New("-svg: it is a picture of the table of -tokens, which is not given")
+	case given["svg"] && cfg.picture == "":
+		return config{}, errors.New("-svg: the name is empty")
+	case cfg.split && cfg.Survive:
+		return config{}, errors.New("-split and -survive: want one of them, since those who are left may not share the " +
+			"heads equally")
+	case cfg.sample == 0 && (cfg.split || cfg.tokens):
+		return config{}, errors.New("-sample 0: there is no text to make up, want 1 or more with -split and -tokens")
 	}
 	if given["temperature"] && cfg.sample == 0 {
 		return config{}, errors.New("-temperature and -sample 0: there is no text that it would apply to")
@@ -110,6 +141,16 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	return cfg, nil
 }
 
+// without is an error if the command line has one of the flags that do not go with another one.
+func without(given map[string]bool, flag string, others ...string) error {
+	for _, name := range others {
+		if given[name] {
+			return fmt.Errorf("-%s and -%s: want one of them", flag, name)
+		}
+	}
+	return nil
+}
+
 // defaultParameters is above the 204,211 that a model of three blocks of width 72 has.
 const defaultParameters = 205_000
 
@@ -121,6 +162,9 @@ func (cfg config) check() error {
 	switch {
 	case cfg.compare && cfg.me.InJob():
 		return errors.New("-compare: the replicas of its table are goroutines, so it is started by hand")
+	case cfg.table && (cfg.me.InJob() || cfg.given):
+		return errors.New("-minutes and -svg are of the table of -tokens, which has replicas of its own: leave -n out, and " +
+			"start it by hand")
 	case cfg.replicas < 1:
 		return fmt.Errorf("-n %d: there must be at least 1 replica", cfg.replicas)
 	case !(cfg.minutes > 0) || cfg.minutes > maxMinutes:
@@ -131,7 +175,7 @@ func (cfg config) check() error {
 		return fmt.Errorf("-size %d: want %d to %d parameters", cfg.parameters, minParameters, maxParameters)
 	case cfg.batch < 1 || cfg.batch > maxBatch:
 		return fmt.Errorf("-batch %d: want 1 to %d windows", cfg.batch, maxBatch)
-	case cfg.batch%cfg.replicas != 0 && !cfg.Survive, cfg.batch < cfg.replicas:
+	case !cfg.tokens && (cfg.batch%cfg.replicas != 0 && !cfg.Survive || cfg.batch < cfg.replicas):
 		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
 	case !(float32(cfg.rate) > 0 || cfg.rate == 0) || cfg.rate > math.MaxFloat32:
 		return fmt.Errorf("-lr %v: the rate must be above 0 and finite in float32, or 0 for one by the model's width",

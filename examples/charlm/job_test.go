@@ -15,7 +15,13 @@ import (
 	"gogcl.dev/tensor"
 )
 
-func TestMain(m *testing.M) { jobtest.Main(m, main) }
+// TestMain is the program where the tests start it, and where -tokens does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-tokens" {
+		main()
+	}
+	jobtest.Main(m, main)
+}
 
 // losses are all losses of an output. What mpirun shows is as on a terminal.
 func losses(output string) string {
@@ -188,13 +194,21 @@ func TestResumeMistakes(t *testing.T) {
 
 // TestJobMistakes: replica 0 says what is wrong, and all have the exit code.
 func TestJobMistakes(t *testing.T) {
-	for rank, r := range jobtest.Start(t, 3).Wait() {
-		want := "charlm: -batch 16: the 3 replicas cannot share it equally (-h lists the flags)\n"
-		if rank > 0 {
-			want = ""
-		}
-		if r.Code != command.Usage || r.Stdout != "" || r.Stderr != want {
-			t.Errorf("replica %d: %+v", rank, r)
+	for _, tt := range []struct{ args, want string }{
+		{"", "-batch 16: the 3 replicas cannot share it equally"},
+		{"-split -batch 15 -size 1000000", "the layers cannot be split over 3 replicas, each with as many of the 4 heads: " +
+			"want a number of replicas among [1 2 4], or another -size"},
+		{"-tokens -svg a.svg", "-minutes and -svg are of the table of -tokens, which has replicas of its own: leave -n " +
+			"out, and start it by hand"},
+	} {
+		for rank, r := range jobtest.Start(t, 3, strings.Fields(tt.args)...).Wait() {
+			want := "charlm: " + tt.want + " (-h lists the flags)\n"
+			if rank > 0 {
+				want = ""
+			}
+			if r.Code != command.Usage || r.Stdout != "" || r.Stderr != want {
+				t.Errorf("%s: replica %d: %+v, want %s", tt.args, rank, r, want)
+			}
 		}
 	}
 }

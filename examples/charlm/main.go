@@ -12,17 +12,25 @@
 // That, and the text made up, is computed by programs of one replica, which has all parameters whole.
 //
 // A model that knows how frequent each character is loses 3.16 nats a character on this text, and one that knows which
-// follow each other 2.39. With -compare it prints instead what training takes of memory on 1, 2, 4 and 8 replicas,
-// sharded and with all on each of them, and how fast it is, with overlap and without.
+// follow each other 2.39.
+//
+// With -split the text is made up on all replicas, with the matrices of the blocks split over them (tensor parallel):
+// an all-reduce makes each half of a block whole. With -tokens the program prints instead how many characters a second
+// a model makes up in this way, over goroutines and over processes connected by shared memory, unix sockets and TCP.
+//
+// With -compare it prints instead what training takes of memory on 1, 2, 4 and 8 replicas, sharded and with all on each
+// of them, and how fast it is, with overlap and without.
 //
 // Usage:
 //
 //	go run ./examples/charlm [-n replicas] [-minutes time | -steps number] [-size parameters] [-batch windows] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-whole] [-overlap] [-bucket bytes]
-//		[-sample characters] [-temperature degree] [-checkpoint directory [-resume]]
+//		[-sample characters] [-temperature degree] [-split] [-checkpoint directory [-resume]]
 //		[-survive [-copy steps] [-die replica:step] [-await replicas:step]]
 //	go run ./examples/charlm -compare [-minutes time] [-size parameters] [-batch windows] [-clip norm] [-method name]
 //		[-bucket bytes]
+//	go run ./examples/charlm -tokens [-n replicas | [-minutes time] [-svg file]] [-size parameters] [-seed number]
+//		[-method name] [-sample characters] [-temperature degree]
 //
 // What is evaluated while the model is trained is part of -minutes, and the evaluation and the sample at the end come
 // after it.
@@ -71,6 +79,7 @@ func main() {
 func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
 	var help strings.Builder
 	cfg, mistake := parseFlags(args, &help)
+	cfg.stderr = stderr
 	return member.Run(ctx, "charlm", stdout, stderr, func(me *member.Member, own io.Writer) error {
 		if mistake != nil {
 			_, _ = io.WriteString(own, help.String()) // command.Main says what is lost
@@ -94,6 +103,11 @@ func runMember(ctx context.Context, me *member.Member, cfg config, load func() (
 	book, err := load()
 	if err != nil {
 		return err
+	}
+	if cfg.split || cfg.tokens && (me.InJob() || cfg.given) {
+		if err := sizeFor(cfg.parameters, len(book.vocabulary)).splits(cfg.replicas); err != nil {
+			return member.Mistake{Err: err}
+		}
 	}
 	if cfg.Survive {
 		return me.Survive(ctx, cfg.SurvivalFlags, cfg.replicas, all,

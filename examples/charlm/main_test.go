@@ -225,6 +225,18 @@ func TestMistakes(t *testing.T) {
 		{"-sample -1", "-sample -1: want 0 characters or more"},
 		{"-temperature -1", "-temperature -1: want 0 or more, and finite"},
 		{"-temperature Inf", "-temperature +Inf: want 0 or more, and finite"},
+		{"-split", "the layers cannot be split over 4 replicas, each with as many of the 2 heads: want a number of replicas among [1 2], or another -size"},
+		{"-tokens -n 3", "the layers cannot be split over 3 replicas, each with as many of the 4 heads: want a number of replicas among [1 2 4], or another -size"},
+		{"-split -survive", "-split and -survive: want one of them, since those who are left may not share the heads equally"},
+		{"-split -sample 0", "-sample 0: there is no text to make up, want 1 or more with -split and -tokens"},
+		{"-tokens -sample 0", "-sample 0: there is no text to make up, want 1 or more with -split and -tokens"},
+		{"-tokens -split", "-tokens and -split: want one of them"},
+		{"-tokens -steps 2", "-tokens and -steps: want one of them"},
+		{"-tokens -n 2 -minutes 1", "-minutes and -svg are of the table of -tokens, which has replicas of its own: leave -n out, and start it by hand"},
+		{"-tokens -svg none/a.svg", "-svg none/a.svg: "},
+		{"-tokens -svg=", "-svg: the name is empty"},
+		{"-svg a.svg", "-svg: it is a picture of the table of -tokens, which is not given"},
+		{"-compare -tokens", "-compare and -tokens: want one of them"},
 		{"-speed 9", "flag provided but not defined: -speed"},
 		{"now", `unexpected argument "now"`},
 	}
@@ -274,7 +286,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, flag := range []string{"-n replicas", "-minutes time", "-steps number", "-size parameters", "-batch windows",
 		"-lr rate", "-seed number", "-method name", "-whole",
-		"-overlap", "-bucket bytes", "-clip norm", "-compare", "-sample characters", "-temperature degree"} {
+		"-overlap", "-bucket bytes", "-clip norm", "-compare", "-split", "-tokens", "-svg file", "-sample characters", "-temperature degree"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("usage does not explain %s:\n%s", flag, stdout.String())
 		}
@@ -287,6 +299,8 @@ func TestInterrupt(t *testing.T) {
 		{"-n 3 -steps 1000" + small, "step ", "nats a character"},
 		{"-n 2 -steps 1" + small, "100%", "nats a character"},
 		{"-n 2 -steps 1" + small, "beside that", "whole\n\n"},
+		{"-n 2 -steps 1 -split -size 65000 -batch 4", "100%", "nats a character"},
+		{"-tokens -size 64000 -sample 1000000000", "random", "tokens a second"},
 		{"-compare -minutes 0.001 -size 10000 -batch 4", "replicas ", "whole"},
 	} {
 		ctx, stop := context.WithCancel(t.Context())

@@ -31,6 +31,9 @@ const reports = 24
 // runAll trains, evaluates, and makes up some text.
 func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) (err error) {
 	s := sizeFor(cfg.parameters, len(book.vocabulary))
+	if cfg.tokens {
+		return runTokens(ctx, cfg, s, out)
+	}
 	say := out.Line
 	if cfg.survival.Again() { // it has been said
 		say = func(string) {}
@@ -96,6 +99,17 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 			return err
 		}
 	}
+	begin, err := book.encode([]rune{'\n'})
+	if err != nil {
+		return err
+	}
+	var sample []int32
+	split := 0 // see decoder.parameters
+	if cfg.split {
+		if sample, split, err = cfg.generateSplit(ctx, s, last, begin); err != nil {
+			return err
+		}
+	}
 	if !cfg.me.First() {
 		return nil
 	}
@@ -121,26 +135,32 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		"%d, peak %d",
 		memory.Parameters, memory.States, memory.Gathered, memory.Gradients, memory.Others, memory.Peak))
 	const beside = "beside that, %s: parameters %d, whole"
-	if cfg.sample == 0 {
+	switch {
+	case cfg.sample == 0:
 		out.Line(fmt.Sprintf(beside, "evaluation has a program of one replica", 4*s.parameters()))
 		return nil
-	}
-	out.Line(fmt.Sprintf(beside, "evaluation and the sample have a program of one replica each", 4*s.parameters()))
-	g, err := newGenerator(s, last)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	begin, err := book.encode([]rune{'\n'})
-	if err != nil {
-		return err
-	}
-	sample, err := g.generate(ctx, rand.New(rand.NewPCG(cfg.seed, sampleStream)), begin, cfg.sample, cfg.temperature)
-	if err != nil {
-		return err
+	case cfg.split:
+		out.Line(fmt.Sprintf(beside, "evaluation has a program of one replica", 4*s.parameters()))
+		out.Line(fmt.Sprintf("the sample has the matrices of blocks split: parameters %d on each replica", 4*split))
+	default:
+		out.Line(fmt.Sprintf(beside, "evaluation and the sample have a program of one replica each", 4*s.parameters()))
+		if sample, err = cfg.generateWhole(ctx, s, last, begin); err != nil {
+			return err
+		}
 	}
 	out.Line(book.decode(sample))
 	return nil
+}
+
+// generateWhole makes up a text by one replica.
+func (cfg config) generateWhole(ctx context.Context, s size, v values, begin []int32) (text []int32, err error) {
+	g, err := newGenerator(s, v)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	random := rand.New(rand.NewPCG(cfg.seed, sampleStream))
+	return g.generate(ctx, random, begin, cfg.sample, cfg.temperature)
 }
 
 // train trains for the time or the steps that cfg says, from a position on, and returns the parameters. What the text

@@ -176,7 +176,7 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, picture.giveUp()) }()
+	defer func() { err = errors.Join(err, picture.GiveUp()) }()
 	t, err := newTrainer(context.WithoutCancel(ctx), cfg, train, test, out)
 	if err != nil {
 		return err
@@ -208,8 +208,11 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		}
 		out.Line(cfg.me.Ways())
 	}
-	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch),
-		t.at.Passes)
+	title := fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch)
+	if err := picture.Draw(figure(title, t.at.Passes)); err != nil {
+		return fmt.Errorf("-svg %w", err)
+	}
+	return nil
 }
 
 // introduce says what is to be trained, and how.

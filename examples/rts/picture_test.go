@@ -64,18 +64,3 @@ func TestNoPicture(t *testing.T) {
 		t.Errorf("there is a new picture: %v", err)
 	}
 }
-
-// TestPictureFails draws to a file that cannot be written to any more.
-func TestPictureFails(t *testing.T) {
-	path := t.TempDir() + "/a.svg"
-	p, err := openPicture(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.draw("title", nil); err == nil || !strings.HasPrefix(err.Error(), "-svg "+path+": ") {
-		t.Errorf("error %v", err)
-	}
-}

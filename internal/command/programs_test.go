@@ -60,6 +60,8 @@ var programs = []program{
 		long: "bench -method direct -n 2 -time 1h", prints: "all-reduce, 2 ranks, "},
 	{path: "internal/torture", unknown: "more", short: "-runs 1", long: "-runs 1000000 -v", prints: "seed ", goesOn: true},
 	{path: "examples/charlm", unknown: "more", short: "-steps 1 -sample 10", long: "-steps 1000000000", prints: "204211 p"},
+	{path: "examples/charlm", unknown: "-tokens more", short: "-tokens -n 2 -sample 1", long: "-tokens -minutes 1000",
+		prints: "4940859 p"},
 	{path: "examples/ddp", unknown: "more", short: "-n 2 -steps 1", long: "-n 2 -steps 1000000000", prints: "step 100:",
 		goesOn: true},
 	{path: "examples/digits", unknown: "more", short: "-epochs 1", long: "-epochs 1000000", prints: "epoch 1/",

@@ -233,7 +233,7 @@ func table() []row {
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron", "internal/command", "internal/member", "internal/progress"}},
 		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/command", "internal/member", "internal/progress"}},
 		{pkg: "examples/larger", imports: []string{anyAbove, "internal/command"}},
-		{pkg: "examples/charlm", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/member", "internal/progress"}},
+		{pkg: "examples/charlm", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/measure", "internal/member", "internal/plot", "internal/progress"}, modules: []string{gonum}},
 		{pkg: "examples/embedding", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/progress"}},
 		{pkg: "examples/digits/perceptron", modules: []string{gonum}},
 		{pkg: "examples/charlm/opticks"},

@@ -8,5 +8,6 @@
 // Sizes are nccl-tests': bytes of the larger of a replica's two buffers, rounded up to whole elements for each replica.
 // Times are those of the slowest replica.
 //
-// Only the two commands use it.
+// Beside the two commands, bench/peers/picture and examples/charlm use what starts processes and what says where a
+// measurement was made.
 package measure
