@@ -448,10 +448,11 @@ func TestHybridAllocatesNothing(t *testing.T) {
 				}
 				o := gcl.Options{Method: m, Implementation: gcl.Hybrid, Reproducible: reproducible}
 				for _, machine := range []topology.Topology{hosts(t, 2, 2), dealtOut(t, 0, 1, 0, 1)} {
-					t.Run(fmt.Sprintf("method=%v/reproducible=%v/size=%d/domains=%v", m, reproducible, bytes, domainsOf(machine)),
-						func(t *testing.T) {
-							steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c }, gcl.WithTopology(machine))
-						})
+					name := fmt.Sprintf("method=%v/reproducible=%v/size=%d/domains=%v", m, reproducible, bytes,
+						domainsOf(machine))
+					t.Run(name, func(t *testing.T) {
+						steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c }, gcl.WithTopology(machine))
+					})
 				}
 			}
 		}

@@ -49,7 +49,8 @@ func (w *phaseWitness) Exchange(ctx context.Context, call transport.Call, batch 
 // peer memory. All collectives that can cross by leaders do so at some size, and at another by all members.
 func TestExplainHybridIsTrue(t *testing.T) {
 	ways := map[schedule.Collective]map[string]bool{}
-	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 4, 4), hosts(t, 2, 2, 2), dealtOut(t, 0, 1, 2, 3, 3, 2, 1, 0)} {
+	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 4, 4), hosts(t, 2, 2, 2),
+		dealtOut(t, 0, 1, 2, 3, 3, 2, 1, 0)} {
 		for _, memory := range []bool{true, false} {
 			for _, m := range []methods.Method{methods.Auto, methods.Direct, methods.ClockwiseRing,
 				methods.MeetInMiddleRing} {
@@ -76,7 +77,7 @@ func TestExplainHybridIsTrue(t *testing.T) {
 		switch collective {
 		case schedule.AllToAll: // by all members alone
 			want = 2
-		case schedule.AllReduce: // by leaders only where barriers are dear
+		case schedule.AllReduce: // by leaders on peer memory alone, where they spare a barrier
 			want = 3
 		}
 		if len(seen) != want {

@@ -160,7 +160,8 @@ func TestHybridWaysDiffer(t *testing.T) {
 				for odd := range n {
 					for _, two := range [][2]variant{{all[i], leaders[i]}, {leaders[i], all[i]}} {
 						synctest.Test(t, func(t *testing.T) {
-							for _, w := range confuse(watched(t), t, n, odd, two[0], two[1], gcl.WithTopology(machine)) {
+							wrong := confuse(watched(t), t, n, odd, two[0], two[1], gcl.WithTopology(machine))
+							for _, w := range wrong {
 								t.Errorf("domains %v, size %d: %s", domainsOf(machine), size, w)
 							}
 						})

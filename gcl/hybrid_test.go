@@ -323,8 +323,9 @@ func TestHybridPath(t *testing.T) {
 					paths[r] = &hybridPath{near: e.(near), sent: map[int]int64{}, got: map[int]bool{}}
 					endpoints[r] = paths[r]
 				}
-				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error { return x.call(ctx, gcl.CrossBy(c, x.leaders)) },
-					gcl.WithTopology(m), gcl.WithEndpoints(endpoints),
+				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+					return x.call(ctx, gcl.CrossBy(c, x.leaders))
+				}, gcl.WithTopology(m), gcl.WithEndpoints(endpoints),
 					gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid, Method: methods.Direct}))
 				var held [2][]int
 				for r := range n {
@@ -493,7 +494,8 @@ func TestHybridReproducible(t *testing.T) {
 
 // Nobody is through a barrier before everybody has come to it.
 func TestHybridBarrier(t *testing.T) {
-	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 3, 3), hosts(t, 2, 2, 2), dealtOut(t, 0, 1, 1, 0)} {
+	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 3, 3), hosts(t, 2, 2, 2),
+		dealtOut(t, 0, 1, 1, 0)} {
 		for _, memory := range []bool{true, false} {
 			n := machine.Replicas()
 			endpoints, _ := witnesses(t, n, memory)

@@ -559,7 +559,8 @@ func TestOwnMethodHybrid(t *testing.T) {
 	endpoints, seen := witnesses(t, 4, true)
 	errs := failures(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 		mine := withOptions(c, gcl.Options{Method: m, Implementation: gcl.Hybrid, Trace: w.trace()})
-		for bytes, want := range map[int64]string{8: "reduce", 1 << 20: "reduce-scatter"} { // by leaders, by all members
+		// by leaders, by all members
+		for bytes, want := range map[int64]string{8: "reduce", 1 << 20: "reduce-scatter"} {
 			e, err := mine.Explain(schedule.AllReduce, bytes, tensor.F32)
 			if err != nil {
 				return err

@@ -247,7 +247,8 @@ func (p Pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
 	if err != nil {
 		return cost.Estimate{}, err
 	}
-	if t, ok := cost.TopologyOf(p.Model.Network); p.beside == nil || ok && t.Shape() == topology.Clique { // shares no links
+	t, ok := cost.TopologyOf(p.Model.Network)
+	if clique := ok && t.Shape() == topology.Clique; p.beside == nil || clique { // whose groups share no links
 		return p.Model.Price(s, p.Group.Members, bytes)
 	}
 	return p.Model.Price(together(s, len(p.beside)), slices.Concat(p.beside...), bytes)
