@@ -14,6 +14,7 @@ import (
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 )
 
 // step is one collective that is to allocate nothing.
@@ -446,9 +447,13 @@ func TestHybridAllocatesNothing(t *testing.T) {
 					continue
 				}
 				o := gcl.Options{Method: m, Implementation: gcl.Hybrid, Reproducible: reproducible}
-				t.Run(fmt.Sprintf("method=%v/reproducible=%v/size=%d", m, reproducible, bytes), func(t *testing.T) {
-					steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c }, gcl.WithTopology(hosts(t, 2, 2)))
-				})
+				for _, machine := range []topology.Topology{hosts(t, 2, 2), dealtOut(t, 0, 1, 0, 1)} {
+					name := fmt.Sprintf("method=%v/reproducible=%v/size=%d/domains=%v", m, reproducible, bytes,
+						domainsOf(machine))
+					t.Run(name, func(t *testing.T) {
+						steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c }, gcl.WithTopology(machine))
+					})
+				}
 			}
 		}
 	}

@@ -96,12 +96,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	if c.Size() == 1 {
 		return e, nil
 	}
-	p := price.Pricer{Caller: &c.caller, Model: c.model(), Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
-		Elements: int(bytes / int64(dtype.Size())), Strict: c.options.Strict}
-	for _, m := range c.conn.ownMethods() {
-		p.Own = append(p.Own, price.Own{Method: m.method, Prover: m.prover})
-	}
-	answer, err := p.Answer()
+	answer, err := c.pricer(collective, bytes, dtype).Answer()
 	if err != nil {
 		return Explanation{}, errorf("explain: %w", err)
 	}
@@ -120,6 +115,16 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		e.Skipped = append(e.Skipped, Skipped(x))
 	}
 	return e, nil
+}
+
+// pricer prices a call with so many bytes in the larger buffer.
+func (c *Comm) pricer(collective schedule.Collective, bytes int64, dtype tensor.DType) price.Pricer {
+	p := price.Pricer{Caller: &c.caller, Model: c.model(), Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
+		Elements: int(bytes / int64(dtype.Size())), Strict: c.options.Strict}
+	for _, m := range c.conn.ownMethods() {
+		p.Own = append(p.Own, price.Own{Method: m.method, Prover: m.prover})
+	}
+	return p
 }
 
 // model is the network on which messages are priced.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
@@ -61,6 +62,24 @@ func CacheBytesWithin(c *Comm, k int) int { return c.conn.ipus[k].all[0].comm.ca
 // CacheBytesOfPhases is the same for the phases of Hybrid within and across link domains.
 func CacheBytesOfPhases(c *Comm) (inside, across int) {
 	return c.caller.Hybrid.Inside.Cache, c.caller.Hybrid.Across.Cache
+}
+
+// CrossBy returns a Comm by Hybrid like c, of which leaders cross between domains in all calls that they can, or all
+// members.
+func CrossBy(c *Comm, leaders bool) *Comm {
+	if c.caller.Hybrid == nil {
+		return c
+	}
+	out, err := c.With(c.options)
+	if err != nil {
+		panic(err)
+	}
+	way := phases.ByAll
+	if leaders {
+		way = phases.ByLeaders
+	}
+	out.caller.Hybrid.Choose = func(schedule.Collective, int64) phases.Way { return way }
+	return out
 }
 
 // Staged is how many bytes of staging memory c's connection has.

@@ -46,9 +46,11 @@ func (w *phaseWitness) Exchange(ctx context.Context, call transport.Call, batch 
 }
 
 // TestExplainHybridIsTrue compares what is said with what is seen: rounds, barriers and bytes by messages, barriers on
-// peer memory.
+// peer memory. All collectives that can cross by leaders do so at some size, and at another by all members.
 func TestExplainHybridIsTrue(t *testing.T) {
-	for _, machine := range [][]int{{2, 2}, {4, 4}, {2, 2, 2}} {
+	ways := map[schedule.Collective]map[string]bool{}
+	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 4, 4), hosts(t, 2, 2, 2),
+		dealtOut(t, 0, 1, 2, 3, 3, 2, 1, 0)} {
 		for _, memory := range []bool{true, false} {
 			for _, m := range []methods.Method{methods.Auto, methods.Direct, methods.ClockwiseRing,
 				methods.MeetInMiddleRing} {
@@ -57,13 +59,29 @@ func TestExplainHybridIsTrue(t *testing.T) {
 						continue
 					}
 					for _, elements := range []int{96, 9600, 96000} {
-						tryExplainHybrid(t, machine, memory, &explained{
+						way := tryExplainHybrid(t, machine, memory, &explained{
 							collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m},
 							elements: elements,
 						})
+						if ways[collective] == nil {
+							ways[collective] = map[string]bool{}
+						}
+						ways[collective][fmt.Sprintf("%s, memory %v", way, memory)] = true
 					}
 				}
 			}
+		}
+	}
+	for collective, seen := range ways {
+		want := 4
+		switch collective {
+		case schedule.AllToAll: // by all members alone
+			want = 2
+		case schedule.AllReduce: // by leaders on peer memory alone, where they spare a barrier
+			want = 3
+		}
+		if len(seen) != want {
+			t.Errorf("%v goes %v, want %d ways", collective, seen, want)
 		}
 	}
 }
@@ -105,9 +123,10 @@ func TestExplainWithoutPhases(t *testing.T) {
 	}
 }
 
-func tryExplainHybrid(t *testing.T, machine []int, memory bool, x *explained) {
+// tryExplainHybrid returns who crosses.
+func tryExplainHybrid(t *testing.T, machine topology.Topology, memory bool, x *explained) (way string) {
 	t.Helper()
-	n := sum(machine)
+	n := machine.Replicas()
 	x.asked, x.explanation, x.seen = n-1, make([]gcl.Explanation, n), make([]sight, n)
 	endpoints, seen := witnesses(t, n, memory)
 	witnessed := make([]*phaseWitness, n)
@@ -118,7 +137,7 @@ func tryExplainHybrid(t *testing.T, machine []int, memory bool, x *explained) {
 		}
 	}
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error { return x.perform(ctx, c, seen[c.Replica()]) },
-		gcl.WithEndpoints(endpoints), gcl.WithTopology(hosts(t, machine...)))
+		gcl.WithEndpoints(endpoints), gcl.WithTopology(machine))
 	e := x.explanation[0]
 	at := slices.IndexFunc(e.Candidates, func(c gcl.Candidate) bool { return c.Chosen })
 	if at < 0 || e.Implementation != gcl.Hybrid || e.Candidates[at].Implementation != gcl.Hybrid ||
@@ -144,11 +163,14 @@ func tryExplainHybrid(t *testing.T, machine []int, memory bool, x *explained) {
 		rounds += r
 	}
 	if barriers != chosen.Barriers {
-		t.Errorf("hosts %v, memory %v: %v: %d barriers, but Explain says\n%v", machine, memory, x, barriers, e)
+		t.Errorf("%v, memory %v: %v: %d barriers, but Explain says\n%v", domainsOf(machine), memory, x, barriers, e)
 	}
 	if !memory && (rounds != chosen.Rounds || sent != chosen.SentBytes) {
-		t.Errorf("hosts %v: %v: %d rounds, %d bytes sent, but Explain says\n%v", machine, x, rounds, sent, e)
+		t.Errorf("%v: %v: %d rounds, %d bytes sent, but Explain says\n%v", domainsOf(machine), x, rounds, sent, e)
 	}
+	_, way, _ = strings.Cut(e.Why, "Hybrid, as the options ask; ")
+	way, _, _ = strings.Cut(way, ",")
+	return way
 }
 
 // TestExplainHybridWhy: the reason, where Hybrid is in phases and where it comes to something else; and whether it is
@@ -170,7 +192,7 @@ func TestExplainHybridWhy(t *testing.T) {
 		{"phases by a method", []int{2, 2}, commgroup.Group{},
 			gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing}, true, gcl.Hybrid,
 			"clockwise_ring across 2 link domains, as the options ask; clockwise_ring inside, among 2 ranks; Hybrid, " +
-				"as the options ask", true},
+				"as the options ask; by all members, since at 1048576 bytes, the nearest power of two, that takes ", true},
 		{"one domain", []int{4}, commgroup.Group{}, hybrid, true, gcl.Syncful, "; Syncful, as Hybrid is inside one link domain", false},
 		{"a group in one domain", []int{2, 2}, commgroup.Group{Type: commgroup.Consecutive, Size: 2}, hybrid, false, gcl.Syncful, "; Syncful, as Hybrid is inside one link domain", false},
 		{"one in each", []int{2, 2}, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}, hybrid, true, gcl.Syncless,
@@ -253,7 +275,7 @@ func ExampleComm_Explain_hybrid() {
 	fmt.Print(explanation)
 	// Output:
 	// all-reduce of 1048576 bytes (float32 x 262144) over 8 ranks; clique of 4+4 replicas
-	// direct across 2 link domains, since group size x bytes, 2 x 262144, is above 8192, and every pair of replicas is linked, so that a ring gains nothing (gogcl.dev/methods/tables/links/memory.txt:4); direct inside, among 4 ranks; Hybrid, as the options ask
+	// direct across 2 link domains, since group size x bytes, 2 x 262144, is above 8192, and every pair of replicas is linked, so that a ring gains nothing (gogcl.dev/methods/tables/links/memory.txt:4); direct inside, among 4 ranks; Hybrid, as the options ask; by all members, since at 1048576 bytes, the nearest power of two, that takes 139.388µs, and by leaders 202.302µs
 	//
 	//   method                  implementation  rounds  barriers  bytes sent  estimate  of the bound
 	//   broadcast               Syncless             1         0     7340032     394µs          23 %

@@ -16,9 +16,17 @@ import (
 	"gogcl.dev/topology"
 )
 
+// crossing has the calls of a Comm by Hybrid cross between domains one way.
+type crossing func(c *gcl.Comm) *gcl.Comm
+
+func byPrice(c *gcl.Comm) *gcl.Comm   { return c }
+func byAll(c *gcl.Comm) *gcl.Comm     { return gcl.CrossBy(c, false) }
+func byLeaders(c *gcl.Comm) *gcl.Comm { return gcl.CrossBy(c, true) }
+
 // hybridVariants lists calls of which any two differ, most of them by Hybrid.
-func hybridVariants(n, size int) []variant {
+func hybridVariants(n, size int, cross crossing) []variant {
 	o := gcl.Options{Implementation: gcl.Hybrid}
+	withOptions := func(c *gcl.Comm, o gcl.Options) *gcl.Comm { return cross(withOptions(c, o)) }
 	text := func(format string, args ...any) []string { return []string{fmt.Sprintf(format, args...)} }
 	reduced := text("all-reduce #1 (ADD float32 x %d, ", size)
 	f := func() []float32 { return make([]float32, size) }
@@ -104,10 +112,14 @@ func hybridVariants(n, size int) []variant {
 // with both calls.
 func TestHybridMismatch(t *testing.T) {
 	tried := 0
-	for _, machine := range [][]int{{2, 2}, {3, 3}} {
-		n, opts := sum(machine), gcl.WithTopology(hosts(t, machine...))
+	for _, x := range []struct {
+		machine topology.Topology
+		cross   crossing
+	}{{hosts(t, 2, 2), byPrice}, {hosts(t, 3, 3), byPrice}, {hosts(t, 2, 2), byAll}, {dealtOut(t, 0, 1, 1, 0), byAll},
+		{dealtOut(t, 0, 1, 2, 2, 0, 1), byLeaders}} {
+		n, opts := x.machine.Replicas(), gcl.WithTopology(x.machine)
 		for _, size := range []int{24, 4104} {
-			all := hybridVariants(n, size)
+			all := hybridVariants(n, size, x.cross)
 			for i, theirs := range all {
 				for j, ours := range all {
 					if i == j {
@@ -123,7 +135,7 @@ func TestHybridMismatch(t *testing.T) {
 							wrong = confuse(watched(t), t, n, odd, theirs, ours, opts)
 						})
 						for _, w := range wrong {
-							t.Errorf("hosts %v, size %d: %s", machine, size, w)
+							t.Errorf("domains %v, size %d: %s", domainsOf(x.machine), size, w)
 						}
 					}
 				}
@@ -133,19 +145,52 @@ func TestHybridMismatch(t *testing.T) {
 	t.Logf("%d cases", tried)
 }
 
+// TestHybridWaysDiffer: replicas of which one crosses another way, since it knows other prices, get ErrMismatch.
+func TestHybridWaysDiffer(t *testing.T) {
+	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 3, 3), dealtOut(t, 0, 1, 1, 0)} {
+		n := machine.Replicas()
+		for _, size := range []int{24, 4104} {
+			all, leaders := hybridVariants(n, size, byAll), hybridVariants(n, size, byLeaders)
+			for i := range all {
+				switch name := all[i].name; {
+				case strings.HasPrefix(name, "implementation="), strings.HasPrefix(name, "group="),
+					strings.HasPrefix(name, "reproducible"), name == "collective=all-to-all", name == "order":
+					continue // goes in no phases, or not by leaders
+				}
+				for odd := range n {
+					for _, two := range [][2]variant{{all[i], leaders[i]}, {leaders[i], all[i]}} {
+						synctest.Test(t, func(t *testing.T) {
+							wrong := confuse(watched(t), t, n, odd, two[0], two[1], gcl.WithTopology(machine))
+							for _, w := range wrong {
+								t.Errorf("domains %v, size %d: %s", domainsOf(machine), size, w)
+							}
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestHybridBroadcastUnheard: of a broadcast by Hybrid every replica hears who disagreed, although the one that did
 // comes when all who could have their data have left, and waits for a member that has had no part in that phase.
 func TestHybridBroadcastUnheard(t *testing.T) {
+	for _, cross := range []crossing{byAll, byLeaders} {
+		tryBroadcastUnheard(t, cross)
+	}
+}
+
+func tryBroadcastUnheard(t *testing.T, cross crossing) {
 	cast := func(size, root int) variant {
 		return variant{name: fmt.Sprintf("%d from %d", size, root),
 			text: []string{fmt.Sprintf("broadcast #1 (int32 x %d, root %d, ", size, root)},
 			call: func(ctx context.Context, c *gcl.Comm) error {
-				return gcl.BroadcastInPlace(ctx, c, make([]int32, size), root)
+				return gcl.BroadcastInPlace(ctx, cross(c), make([]int32, size), root)
 			}}
 	}
-	for _, machine := range [][]int{{2, 2}, {3, 3}} {
-		n := sum(machine)
-		opts := []gcl.CommOption{gcl.WithTopology(hosts(t, machine...)),
+	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 3, 3), dealtOut(t, 0, 1, 1, 0)} {
+		n := machine.Replicas()
+		opts := []gcl.CommOption{gcl.WithTopology(machine),
 			gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid})}
 		for root := range n {
 			for odd := range n {
@@ -169,8 +214,8 @@ func TestHybridBroadcastUnheard(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						for r, err := range lives(watched(t), t, calls, before, make([]time.Duration, n), opts...) {
 							if !errors.Is(err, gcl.ErrMismatch) || !ours.in(err.Error()) || !theirs.in(err.Error()) {
-								t.Errorf("hosts %v, replica %d makes %s, the others %s: replica %d: %v",
-									machine, odd, theirs.name, ours.name, r, err)
+								t.Errorf("domains %v, replica %d makes %s, the others %s: replica %d: %v",
+									domainsOf(machine), odd, theirs.name, ours.name, r, err)
 							}
 						}
 					})

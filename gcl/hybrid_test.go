@@ -28,6 +28,16 @@ func hosts(t testing.TB, replicas ...int) topology.Topology {
 	return m
 }
 
+// dealtOut is a machine of hosts to which replicas are dealt out: the domain of each.
+func dealtOut(t testing.TB, domains ...int) topology.Topology {
+	t.Helper()
+	m, err := topology.New(topology.Config{Domains: domains})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func sum(numbers []int) int {
 	n := 0
 	for _, v := range numbers {
@@ -53,22 +63,39 @@ func perHost(m topology.Topology, members []int) []int {
 
 func even(counts []int) bool { return slices.Min(counts) == slices.Max(counts) }
 
-// hybridMachines are the hosts that the tests below put replicas on.
-var hybridMachines = [][]int{{2, 2}, {4, 4}, {2, 2, 2}, {3, 3}, {1, 1, 1, 1}, {4}, {3, 1}, {1, 2, 3}, {1}}
+// hybridMachines are the hosts that the tests below put replicas on. On some they are dealt out.
+func hybridMachines(t testing.TB) (machines []topology.Topology) {
+	for _, m := range [][]int{{2, 2}, {4, 4}, {2, 2, 2}, {3, 3}, {1, 1, 1, 1}, {4}, {3, 1}, {1, 2, 3}, {1}} {
+		machines = append(machines, hosts(t, m...))
+	}
+	for _, m := range [][]int{{0, 1, 0, 1}, {0, 1, 2, 0, 1, 2}, {0, 1, 1, 0, 2, 2}, {0, 0, 1, 1, 0, 1},
+		{0, 1, 2, 3, 3, 2, 1, 0}, {0, 1, 0, 0}} {
+		machines = append(machines, dealtOut(t, m...))
+	}
+	return machines
+}
+
+// domainsOf are the domains of a machine's replicas.
+func domainsOf(m topology.Topology) (domains []int) {
+	for r := range m.Replicas() {
+		domains = append(domains, m.Domain(r))
+	}
+	return domains
+}
 
 // TestHybrid tries every collective in every group of every machine, with peer memory and without, against the naive
 // implementation: on float32, and on one of four other types, in turn. Where hosts hold unequal numbers of a group's
 // members, the group is refused.
 func TestHybrid(t *testing.T) {
 	tried := 0
-	for _, machine := range hybridMachines {
-		m, n := hosts(t, machine...), sum(machine)
+	for _, m := range hybridMachines(t) {
+		n := m.Replicas()
 		for _, memory := range []bool{true, false} {
 			for i, p := range distinct(partitions(n)) {
 				if underRace && (i+n)%3 != 0 {
 					continue
 				}
-				t.Run(fmt.Sprintf("hosts=%v/memory=%v/group=%v", machine, memory, p.group), func(t *testing.T) {
+				t.Run(fmt.Sprintf("domains=%v/memory=%v/group=%v", domainsOf(m), memory, p.group), func(t *testing.T) {
 					endpoints, _ := witnesses(t, n, memory)
 					size := len(p.members(0))
 					try := hybridTry[float32](size)
@@ -154,7 +181,7 @@ func hybridTry[T tensor.Element](n int) func(context.Context, *gcl.Comm) error {
 	return func(ctx context.Context, c *gcl.Comm) error { return tryHybrid(ctx, c, cases) }
 }
 
-// tryHybrid tries all forms of all collectives.
+// tryHybrid tries all forms of all collectives, by all members and by leaders.
 func tryHybrid[T tensor.Element](ctx context.Context, c *gcl.Comm, cases []hybridCase[T]) error {
 	for i, x := range cases {
 		c, err := c.With(gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)],
@@ -163,13 +190,15 @@ func tryHybrid[T tensor.Element](ctx context.Context, c *gcl.Comm, cases []hybri
 			return err
 		}
 		size := len(x.placed.in[0])
-		for _, r := range x.reductions {
-			if err := r.try(ctx, c); err != nil {
-				return fmt.Errorf("%v: %v: size=%d: %w", c.Options(), r.op, size, err)
+		for i, r := range x.reductions {
+			if err := r.try(ctx, gcl.CrossBy(c, i%2 == 0)); err != nil {
+				return fmt.Errorf("%v: %v: size=%d: leaders: %v: %w", c.Options(), r.op, size, i%2 == 0, err)
 			}
 		}
-		if err := x.placed.try(ctx, c); err != nil {
-			return fmt.Errorf("%v: size=%d: %w", c.Options(), size, err)
+		for _, leaders := range []bool{false, true} {
+			if err := x.placed.try(ctx, gcl.CrossBy(c, leaders)); err != nil {
+				return fmt.Errorf("%v: size=%d: leaders: %v: %w", c.Options(), size, leaders, err)
+			}
 		}
 	}
 	return nil
@@ -177,9 +206,11 @@ func tryHybrid[T tensor.Element](ctx context.Context, c *gcl.Comm, cases []hybri
 
 // Every root of a broadcast, whichever host and place it has.
 func TestHybridBroadcastRoots(t *testing.T) {
-	for _, machine := range [][]int{{2, 2}, {3, 3}, {2, 2, 2}} {
-		replicas(t, sum(machine), func(ctx context.Context, c *gcl.Comm) error {
-			for _, size := range []int{1, 5000} {
+	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 3, 3), hosts(t, 2, 2, 2),
+		dealtOut(t, 0, 1, 2, 2, 0, 1)} {
+		replicas(t, machine.Replicas(), func(ctx context.Context, c *gcl.Comm) error {
+			for i, size := range []int{1, 5000, 1, 5000} {
+				c := gcl.CrossBy(c, i < 2)
 				for root := range c.Size() {
 					data := make([]int32, size)
 					for i := range data {
@@ -196,7 +227,7 @@ func TestHybridBroadcastRoots(t *testing.T) {
 				}
 			}
 			return nil
-		}, gcl.WithTopology(hosts(t, machine...)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+		}, gcl.WithTopology(machine), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
 	}
 }
 
@@ -237,80 +268,107 @@ func (p *hybridPath) Broadcast(ctx context.Context, call transport.Call, members
 }
 
 // TestHybridPath: memory is met only inside a host, messages go only to the replica's own place on other hosts, and no
-// more bytes cross than must.
+// more bytes cross than must: by leaders from place 0 alone, or from the root's.
 func TestHybridPath(t *testing.T) {
 	const n, hostSize, elements = 8, 4, 64 // float32, in the larger buffer
 	const bytes = 4 * elements
-	m := hosts(t, hostSize, hostSize)
 	f := func(n int) []float32 { return make([]float32, n) }
+	only := func(place int, bytes int64) func(int) int64 {
+		return func(at int) int64 {
+			if at != place {
+				return 0
+			}
+			return bytes
+		}
+	}
+	all := func(bytes int64) func(int) int64 { return func(int) int64 { return bytes } }
+	allReduce := func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.AllReduceInPlace(ctx, c, f(elements), gcl.Add)
+	}
+	reduceScatter := func(ctx context.Context, c *gcl.Comm) error {
+		_, err := gcl.ReduceScatter(ctx, c, f(elements), gcl.Add)
+		return err
+	}
+	allGather := func(ctx context.Context, c *gcl.Comm) error {
+		_, err := gcl.AllGather(ctx, c, f(elements/n))
+		return err
+	}
+	broadcast := func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.BroadcastInPlace(ctx, c, f(elements), rootOfPath)
+	}
 	for _, x := range []struct {
-		name string
-		call func(ctx context.Context, c *gcl.Comm) error
-		sent func(rank int) int64 // across
-		met  int                  // 0: unspecified
+		name    string
+		leaders bool
+		call    func(ctx context.Context, c *gcl.Comm) error
+		sent    func(place int) int64 // across; of a broadcast in the root's domain
+		met     int                   // in rank 0's domain
 	}{
-		{"all-reduce", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, c, f(elements), gcl.Add)
-		}, func(int) int64 { return bytes / hostSize }, 2},
-		{"reduce-scatter", func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.ReduceScatter(ctx, c, f(elements), gcl.Add)
-			return err
-		}, func(int) int64 { return bytes / n }, 2},
-		{"all-gather", func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.AllGather(ctx, c, f(elements/n))
-			return err
-		}, func(int) int64 { return bytes / n }, 2},
-		{"all-to-all", func(ctx context.Context, c *gcl.Comm) error {
+		{"all-reduce", false, allReduce, all(bytes / hostSize), 2},
+		{"all-reduce", true, allReduce, only(0, bytes), 2},
+		{"reduce-scatter", false, reduceScatter, all(bytes / n), 2},
+		{"reduce-scatter", true, reduceScatter, only(0, bytes/2), 2},
+		{"all-gather", false, allGather, all(bytes / n), 2},
+		{"all-gather", true, allGather, only(0, bytes/2), 2},
+		{"all-to-all", false, func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllToAllInPlace(ctx, c, f(elements))
-		}, func(int) int64 { return bytes / 2 }, 2},
-		{"broadcast", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastInPlace(ctx, c, f(elements), 6)
-		}, func(rank int) int64 {
-			if rank == 6 {
-				return bytes
-			}
-			return 0
-		}, 1},
+		}, all(bytes / 2), 2},
+		{"broadcast", false, broadcast, all(bytes / hostSize), 1},
+		{"broadcast", true, broadcast, only(rootOfPath%hostSize, bytes), 1},
 	} {
-		t.Run(x.name, func(t *testing.T) {
-			plain, _ := witnesses(t, n, true)
-			paths, endpoints := make([]*hybridPath, n), make([]transport.Endpoint, n)
-			for r, e := range plain {
-				paths[r] = &hybridPath{near: e.(near), sent: map[int]int64{}, got: map[int]bool{}}
-				endpoints[r] = paths[r]
-			}
-			replicas(t, n, x.call, gcl.WithTopology(m), gcl.WithEndpoints(endpoints),
-				gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid, Method: methods.Direct}))
-			for r, p := range paths {
-				mates, opposite := []int{0, 1, 2, 3}, r+4
-				if r >= 4 {
-					mates, opposite = []int{4, 5, 6, 7}, r-4
+		for _, m := range []topology.Topology{hosts(t, hostSize, hostSize), dealtOut(t, 0, 1, 1, 0, 0, 0, 1, 1)} {
+			t.Run(fmt.Sprintf("%s/leaders=%v/domains=%v", x.name, x.leaders, domainsOf(m)), func(t *testing.T) {
+				plain, _ := witnesses(t, n, true)
+				paths, endpoints := make([]*hybridPath, n), make([]transport.Endpoint, n)
+				for r, e := range plain {
+					paths[r] = &hybridPath{near: e.(near), sent: map[int]int64{}, got: map[int]bool{}}
+					endpoints[r] = paths[r]
 				}
-				if len(p.met) != x.met {
-					t.Errorf("replica %d: %d meetings, want %d", r, len(p.met), x.met)
+				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+					return x.call(ctx, gcl.CrossBy(c, x.leaders))
+				}, gcl.WithTopology(m), gcl.WithEndpoints(endpoints),
+					gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid, Method: methods.Direct}))
+				var held [2][]int
+				for r := range n {
+					held[m.Domain(r)] = append(held[m.Domain(r)], r)
 				}
-				for _, members := range p.met {
-					if !slices.Equal(members, mates) {
-						t.Errorf("replica %d meets %v, want %v", r, members, mates)
+				for r, p := range paths {
+					domain := m.Domain(r)
+					mates, place := held[domain], slices.Index(held[domain], r)
+					opposite, sent, met := held[1-domain][place], x.sent(place), x.met
+					if x.name == "broadcast" && domain != m.Domain(rootOfPath) {
+						sent = 0
+					} else if x.name == "broadcast" && !x.leaders {
+						met++
+					}
+					if len(p.met) != met {
+						t.Errorf("replica %d: %d meetings, want %d", r, len(p.met), met)
+					}
+					for _, members := range p.met {
+						if !slices.Equal(members, mates) {
+							t.Errorf("replica %d meets %v, want %v", r, members, mates)
+						}
+					}
+					for peer, bytes := range p.sent {
+						if peer != opposite || bytes != sent {
+							t.Errorf("replica %d sends %d bytes to %d, want %d to %d", r, bytes, peer, sent, opposite)
+						}
+					}
+					if sent > 0 && p.sent[opposite] == 0 {
+						t.Errorf("replica %d sends nothing to %d", r, opposite)
+					}
+					for peer := range p.got {
+						if peer != opposite {
+							t.Errorf("replica %d receives from %d", r, peer)
+						}
 					}
 				}
-				for peer, sent := range p.sent {
-					if peer != opposite || sent != x.sent(r) {
-						t.Errorf("replica %d sends %d bytes to %d, want %d to %d", r, sent, peer, x.sent(r), opposite)
-					}
-				}
-				if x.sent(r) > 0 && p.sent[opposite] == 0 {
-					t.Errorf("replica %d sends nothing to %d", r, opposite)
-				}
-				for peer := range p.got {
-					if peer != opposite {
-						t.Errorf("replica %d receives from %d", r, peer)
-					}
-				}
-			}
-		})
+			})
+		}
 	}
 }
+
+// rootOfPath is at place 2 of the second domain of both machines of TestHybridPath.
+const rootOfPath = 6
 
 // A group inside one domain has no phase across, one with a member in each none inside.
 func TestHybridDegenerates(t *testing.T) {
@@ -336,16 +394,9 @@ func TestHybridDegenerates(t *testing.T) {
 	}
 }
 
-// TestHybridDealtOut: where the members of a link domain do not follow each other Hybrid is refused, and goes in the
-// groups where they do. Links are checked wherever members are.
+// TestHybridDealtOut: Hybrid goes where the members of a link domain do not follow each other, and in the groups where
+// they do. Links are checked wherever members are.
 func TestHybridDealtOut(t *testing.T) {
-	m, err := topology.New(topology.Config{Domains: []int{0, 1, 0, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const uneven = "gcl: option Implementation=Hybrid: the members of a link domain must follow each other in the " +
-		"group, but replicas 0, 2 are in link domain 0, and replica 1, between them, in 1: number the replicas host " +
-		"by host, as gclrun and mpirun --map-by slot do"
 	hybrid, pairs := gcl.Options{Implementation: gcl.Hybrid}, commgroup.Group{Type: commgroup.Consecutive, Size: 2}
 	opposite := commgroup.Group{Type: commgroup.Orthogonal, Size: 2}
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
@@ -354,7 +405,7 @@ func TestHybridDealtOut(t *testing.T) {
 			group   commgroup.Group
 			want    string
 		}{
-			{hybrid, commgroup.Group{}, uneven},
+			{hybrid, commgroup.Group{}, ""},
 			{hybrid, pairs, ""},
 			{hybrid, opposite, ""},
 			{gcl.Options{Link: gcl.GWLink}, commgroup.Group{}, "replicas 0 and 2 are both in domain 0"},
@@ -382,7 +433,7 @@ func TestHybridDealtOut(t *testing.T) {
 			}
 		}
 		return nil
-	}, gcl.WithTopology(m))
+	}, gcl.WithTopology(dealtOut(t, 0, 1, 0, 1)))
 }
 
 // Domains that hold unequal numbers of members are refused before anything is sent, with all of them named, and c goes
@@ -443,15 +494,17 @@ func TestHybridReproducible(t *testing.T) {
 
 // Nobody is through a barrier before everybody has come to it.
 func TestHybridBarrier(t *testing.T) {
-	for _, machine := range [][]int{{2, 2}, {3, 3}, {2, 2, 2}} {
+	for _, machine := range []topology.Topology{hosts(t, 2, 2), hosts(t, 3, 3), hosts(t, 2, 2, 2),
+		dealtOut(t, 0, 1, 1, 0)} {
 		for _, memory := range []bool{true, false} {
-			n := sum(machine)
+			n := machine.Replicas()
 			endpoints, _ := witnesses(t, n, memory)
 			var come atomic.Int64
 			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 				for i := range 60 {
 					c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid,
 						Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%2 == 0})
+					c = gcl.CrossBy(c, i%4 < 2)
 					if i%n == c.Rank() {
 						for range 100 { // so that others would be early
 							runtime.Gosched()
@@ -466,7 +519,7 @@ func TestHybridBarrier(t *testing.T) {
 					}
 				}
 				return nil
-			}, gcl.WithTopology(hosts(t, machine...)), gcl.WithEndpoints(endpoints))
+			}, gcl.WithTopology(machine), gcl.WithEndpoints(endpoints))
 		}
 	}
 }

@@ -25,7 +25,8 @@ const (
 	Syncful Implementation = Implementation(route.Syncful)
 
 	// Hybrid is Syncful among the members of a group in one link domain (see WithTopology) and Syncless between
-	// domains: an all-reduce is a reduce-scatter inside, an all-reduce across and an all-gather inside, and the others
+	// domains: an all-reduce is a reduce-scatter inside, an all-reduce across and an all-gather inside, or where that
+	// costs less a reduce to a leader inside, an all-reduce among leaders and a broadcast inside. The others go
 	// correspondingly, see docs/design/hybrid.md. Every domain must hold equally many members. Of a group inside one
 	// domain, and among the IPUs of a replica, it is Syncful; of a group with a member in each domain Syncless.
 	// Reproducible reductions, and calls on several tensors, go the way that AutoImplementation takes.

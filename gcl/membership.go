@@ -9,6 +9,8 @@ import (
 	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 )
@@ -63,7 +65,11 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
 		}
 		if c.caller.Setting.Hybrid() {
-			c.caller.Hybrid = c.caller.NewHybrid()
+			h := c.caller.NewHybrid()
+			h.Choose = func(collective schedule.Collective, bytes int64) phases.Way {
+				return c.pricer(collective, bytes, tensor.U8).Way(h)
+			}
+			c.caller.Hybrid = h
 		}
 	}
 	if c.compares = nil; c.options.CheckEqual > 0 && c.Size() > 1 {

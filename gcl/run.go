@@ -56,8 +56,8 @@ func WithTopology(t topology.Topology) CommOption {
 // processor. From then on auto goes by price: a call by messages whose method the options leave open takes the method
 // that is cheapest on this network, as package methods/cost prices it, of the constants and methods.Gallery. Rules of
 // Options.Tuning and a limit of Options.MaxBroadcastSize go before it, and it goes before the library's own tables.
-// Explain cites the price. Calls that go over memory which the replicas share, and phases of Hybrid, go as without a
-// network.
+// Explain cites the price. Calls that go over memory which the replicas share go as without a network, and so do the
+// phases of Hybrid, but that the price decides who crosses between hosts.
 //
 // A price is one for sizes around a power of two, and made when a call first asks for it, which among thousands of
 // replicas takes seconds: see docs/design/auto.md. Meanwhile the call does not look at its context: a deadline that

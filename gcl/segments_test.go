@@ -512,8 +512,8 @@ func TestMaxBroadcastSizeExplained(t *testing.T) {
 func TestMaxBroadcastSizeExplainedUnderHybrid(t *testing.T) {
 	replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
 		e, err := withOptions(c, gcl.Options{Implementation: gcl.Hybrid,
-			MaxBroadcastSize: 600}).Explain(schedule.AllReduce, 1024, tensor.F32)
-		if err == nil && !strings.Contains(e.Why, "group size x bytes, 2 x 512, is above 600") {
+			MaxBroadcastSize: 600}).Explain(schedule.AllReduce, 4096, tensor.F32)
+		if err == nil && !strings.Contains(e.Why, "group size x bytes, 2 x 2048, is above 600") {
 			err = fmt.Errorf("%q", e.Why)
 		}
 		return err

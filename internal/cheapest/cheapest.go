@@ -84,7 +84,7 @@ func (t *Table) Choose(c schedule.Collective, bytes int64) *Choice {
 	if t == nil || c >= schedule.Barrier || bytes < 0 {
 		return nil
 	}
-	class := classOf(bytes)
+	class := ClassOf(bytes)
 	chosen := t.choices[c][class].Load()
 	if chosen == nil {
 		chosen = t.choose(c, class)
@@ -95,8 +95,8 @@ func (t *Table) Choose(c schedule.Collective, bytes int64) *Choice {
 	return chosen
 }
 
-// classOf is the power of two that is nearest to a number of bytes, by ratio: its exponent.
-func classOf(bytes int64) int {
+// ClassOf is the power of two that is nearest to a number of bytes, by ratio: its exponent.
+func ClassOf(bytes int64) int {
 	if bytes < 2 {
 		return 0
 	}

@@ -137,7 +137,7 @@ func TestClasses(t *testing.T) {
 		1449: 11, 1 << 30: 30, math.MaxInt32: 31, 1 << 31: 31, 6074000999: 32, 6074001000: 33, 1 << 33: 33,
 		1 << 62: 62, math.MaxInt64: 62,
 	} {
-		if got := classOf(bytes); got != want {
+		if got := ClassOf(bytes); got != want {
 			t.Errorf("%d bytes: %d, want %d", bytes, got, want)
 		}
 	}

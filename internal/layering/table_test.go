@@ -188,8 +188,8 @@ func table() []row {
 		},
 		{
 			pkg: "gcl/internal/price",
-			imports: []string{"gcl/internal/carry", "gcl/internal/carry/job",
-				"gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "methods/cost",
+			imports: []string{"gcl/internal/carry", "gcl/internal/carry/job", "gcl/internal/carry/phases",
+				"gcl/internal/route", "gcl/internal/wire", "internal/cheapest", "methods", "methods/schedule", "methods/cost",
 				"topology", "tensor"},
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 )
 
 // Answer is what Explain says.
@@ -64,7 +66,8 @@ type Pricer struct {
 	Own      []Own // that the Comm has
 	Strict   bool  // a call that the method of the options does not do is an error
 
-	bound *cost.Bound // of the call by messages; nil: none is known, or nobody asks
+	beside [][]int     // of a phase across: the members of all groups that carry out the same at the same time
+	bound  *cost.Bound // of the call by messages; nil: none is known, or nobody asks
 
 	above int // the line of the last rule that fits whose method does not do the call; 0: there is none
 }
@@ -215,7 +218,8 @@ func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 		err = add(p.stepped(method))
 	}
 	if q := p.question(); err == nil && p.Setting.InPhases(&q) {
-		c, unable := p.inPhases(p.NewHybrid())
+		h := p.NewHybrid()
+		c, unable := p.inPhases(h, p.Way(h))
 		if !p.Strict || !errors.Is(unable, errors.ErrUnsupported) {
 			err = add(c, unable)
 		}
@@ -243,7 +247,11 @@ func (p Pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
 	if err != nil {
 		return cost.Estimate{}, err
 	}
-	return p.Model.Price(s, p.Group.Members, bytes)
+	t, ok := cost.TopologyOf(p.Model.Network)
+	if clique := ok && t.Shape() == topology.Clique; p.beside == nil || clique { // whose groups share no links
+		return p.Model.Price(s, p.Group.Members, bytes)
+	}
+	return p.Model.Price(together(s, len(p.beside)), slices.Concat(p.beside...), bytes)
 }
 
 // messages is a method without barriers.
@@ -334,7 +342,8 @@ func (p Pricer) onePass() Candidate {
 // memoryTime is how long barriers and copying take on peer memory.
 func (p Pricer) memoryTime(barriers int, copied float64) time.Duration {
 	ns := copied / p.Link.CopyBytesPerSecond * 1e9
-	ns += float64(barriers) * float64(p.Size()) * float64(p.Link.Barrier)
+	// rounded before it is added, on all processors alike
+	ns += float64(float64(barriers) * float64(p.Size()) * float64(p.Link.Barrier))
 	if ns > math.MaxInt64/2 {
 		return math.MaxInt64
 	}
