@@ -62,9 +62,12 @@ func (g *generation) newEndpoint(l *stream.Lane, t *hosts.Table) transport.Endpo
 	return n
 }
 
-// Reaches implements transport.PeerMemory and transport.Boards.
+// Reaches implements transport.PeerMemory and transport.Boards. Where one replica of a host shares no memory, no
+// members of that host reach each other: all replicas of the job know the host by one link, and choose by that.
 func (e *nearby) Reaches(members []int) bool {
-	return !slices.ContainsFunc(members, func(r int) bool { return r != e.Rank() && e.near[r] == nil })
+	return !slices.ContainsFunc(members, func(r int) bool {
+		return r != e.Rank() && (e.near[r] == nil || e.Link(e.Rank(), r).Transport != string(Shm))
+	})
 }
 
 // SmallLimit implements transport.Boards.

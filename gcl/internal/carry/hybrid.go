@@ -32,7 +32,7 @@ type Hybrid struct {
 
 	FirstInside, FirstAcross *Caller // those of rank 0, but that messages and memory are as between this one's members
 	Places                   [][]int // the members at each place: phases across that take place together
-	Alike                    bool    // all domains have links of one class inside, as far as the transport tells
+	Alike                    bool    // all domains have like links inside, as far as the transport tells
 }
 
 // NewHybrid makes the callers of the phases, where there are link domains to go by. Their tuning is that of the whole
@@ -66,20 +66,25 @@ func (w *Caller) NewHybrid() *Hybrid {
 	return h
 }
 
-// alike reports whether the links inside groups are of one class. What a transport does not tell of is alike.
+// alike reports whether the links inside groups are of one class and over one transport. What a transport does not tell
+// of is alike.
 func (w *Caller) alike(groups [][]int) bool {
 	e, ok := w.Endpoint.(transport.Linked)
 	if !ok {
 		return true
 	}
-	var of [2]transport.LinkClass // the first group, and each
+	var first transport.Link
 	for i, members := range groups {
-		class := &of[min(i, 1)]
-		*class = transport.UnknownLink
+		var link transport.Link // the slowest
 		for _, m := range members[1:] {
-			*class = max(*class, e.Link(members[0], m).Class)
+			if l := e.Link(members[0], m); l.Class >= link.Class {
+				link = l
+			}
 		}
-		if i > 0 && of[1] != of[0] {
+		if i == 0 {
+			first = link
+		}
+		if link.Class != first.Class || link.Transport != first.Transport {
 			return false
 		}
 	}
