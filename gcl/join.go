@@ -31,10 +31,10 @@ type JoinConfig struct {
 	Rendezvous string
 
 	// Transport is what connects the replicas: "tcp", "unix", "shm", "mpi" or "auto". shm is memory that all
-	// processes of a job share: they are on one Linux host and of one user, without TLS. auto is shm where that can be,
-	// and else unix sockets between processes of one host and TCP between hosts; Explanation.Links says what it is, and
-	// why not shm. But where a program that has been built with the tag mpi is started by an MPI launcher, auto is MPI,
-	// where Job and Insecure mean nothing: see docs/design/mpi.md. "": GCL_TRANSPORT, or "auto".
+	// processes of a job share: they are on one Linux host and of one user, without TLS. auto is such memory between
+	// processes of one host where that can be, and else unix sockets, and TCP between hosts; Explanation.Links says
+	// what it is, and why not shm. But where a program that has been built with the tag mpi is started by an MPI
+	// launcher, auto is MPI, where Job and Insecure mean nothing: see docs/design/mpi.md. "": GCL_TRANSPORT, or "auto".
 	Transport string
 
 	// Interface says which addresses of this host the others are told: names of interfaces ("eth,ib": what begins with
