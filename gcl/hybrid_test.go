@@ -38,14 +38,6 @@ func dealtOut(t testing.TB, domains ...int) topology.Topology {
 	return m
 }
 
-func sum(numbers []int) int {
-	n := 0
-	for _, v := range numbers {
-		n += v
-	}
-	return n
-}
-
 // perHost counts the members on each host that has any.
 func perHost(m topology.Topology, members []int) []int {
 	counts := map[int]int{}

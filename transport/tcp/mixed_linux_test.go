@@ -49,6 +49,9 @@ func dealt(n int) []string {
 
 // TestMixedConformance: replicas on two hosts, with memory inside and sockets between.
 func TestMixedConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestConformance has each kind of link by itself")
+	}
 	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint {
 		return openMixed(t, dealt(n), Config{})
 	}, brief(transporttest.Buffers, transporttest.NoAlloc)...)
@@ -73,6 +76,9 @@ func (a among) Dup(ctx context.Context) (transport.Endpoint, error) {
 // TestMixedPeerMemory: replicas of one host meet in a job that has one more replica, on another host, which leaves when
 // they do.
 func TestMixedPeerMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestConformance has each kind of link by itself")
+	}
 	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
 		ends := openMixed(t, append(slices.Repeat([]string{"a"}, n), "b"), Config{Most: n + 1})
 		var leaves sync.WaitGroup
