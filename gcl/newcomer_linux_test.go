@@ -13,6 +13,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/methods"
 )
 
 // TestNewcomer: replicas fail in the middle, and newcomers come in their place, one after the other. They get the state
@@ -206,4 +207,46 @@ func TestNewcomerWithoutState(t *testing.T) {
 			all.Wait()
 		})
 	}
+}
+
+// TestNewcomerEnvironment: what GCL_OPTIONS says is among the options that a job began with. So it may rejoin where
+// newcomers may come, again and again. With options of the program it may not.
+func TestNewcomerEnvironment(t *testing.T) {
+	leaktest.Check(t)
+	t.Setenv("GCL_OPTIONS", `{"strict": true, "method": "direct"}`)
+	cfg := gcl.JoinConfig{Size: 2, Job: "environment", Timeout: time.Minute,
+		Rendezvous: fmt.Sprintf("unix:@%d-environment", os.Getpid())}
+	var all sync.WaitGroup
+	for r := range cfg.Size {
+		all.Go(func() {
+			own := cfg
+			own.Rank = r
+			c, err := gcl.Join(t.Context(), own, gcl.WithElastic(gcl.Elastic{Min: 1, Max: 3}))
+			for range 2 {
+				if err != nil {
+					break
+				}
+				c, _, err = gcl.Rejoin(t.Context(), c)
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			o := c.Options()
+			if !o.Strict || o.Method != methods.Direct {
+				t.Errorf("it goes on with %+v", o)
+			}
+			o.CheckFinite = true
+			other, err := c.With(o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, _, err = gcl.Rejoin(t.Context(), other); err == nil || !strings.Contains(err.Error(), "other options") {
+				t.Errorf("with another option: %v", err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -82,7 +82,11 @@ func Rejoin(ctx context.Context, c *Comm, opts ...CommOption) (*Comm, Change, er
 		return nil, Change{}, errorf("Rejoin: the transport %q cannot go on without replicas that are gone: %w",
 			c.group.link.Transport, errors.ErrUnsupported)
 	}
-	if e := c.conn.made.elastic; e != nil && e.Max > 0 && (len(opts) > 0 || c.options != c.conn.made.options) {
+	began, err := c.conn.override.on(c.conn.made.options)
+	if err != nil {
+		return nil, Change{}, err
+	}
+	if e := c.conn.made.elastic; e != nil && e.Max > 0 && (len(opts) > 0 || c.options != began) {
 		return nil, Change{}, newError("Rejoin with other options than those that the job began with: newcomers would not " +
 			"know them: want a Comm with those of Run or Join, and none given to Rejoin, or an Elastic without Max")
 	}
