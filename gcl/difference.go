@@ -33,8 +33,8 @@ func (n names) circle(e *transport.DeadlockError) string {
 		next := (i + 1) % len(e.Replicas)
 		waits[i] = fmt.Sprintf("replica %d in %s waits for replica %d", r, n.describe(r, e.Calls[i]), e.Replicas[next])
 		a, b := e.Calls[i], e.Calls[next]
-		if a.Seq == b.Seq && phaseOf(a) > 0 && a.Group != b.Group {
-			b.Group, b.Digest, phases = a.Group, a.Digest, true
+		if numberOf(a) == numberOf(b) && phaseOf(a) > 0 && phaseOf(b) > 0 && a.Group != b.Group {
+			b.Seq, b.Group, b.Digest, b.Method, phases = a.Seq, a.Group, a.Digest, a.Method, true
 		}
 		b.Round = a.Round // each waits where it is
 		first, second := r, e.Replicas[next]

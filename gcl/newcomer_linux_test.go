@@ -243,7 +243,8 @@ func TestNewcomerEnvironment(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if _, _, err = gcl.Rejoin(t.Context(), other); err == nil || !strings.Contains(err.Error(), "other options") {
+			_, _, err = gcl.Rejoin(t.Context(), other)
+			if err == nil || !strings.Contains(err.Error(), "other options") {
 				t.Errorf("with another option: %v", err)
 			}
 		})

@@ -322,7 +322,7 @@ all-gather 2 0 star_of_phases`).Named("t.txt")
 		t.Errorf("%v", got)
 	}
 	replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
-		e, err := withOptions(c, o).Explain(schedule.AllReduce, 4000, tensor.F32)
+		e, err := withOptions(c, o).Explain(schedule.AllReduce, 400_000, tensor.F32) // by all members
 		const want = "recursive_doubling across 2 link domains, by t.txt:1: all-reduce 2 0 recursive_doubling/Syncless; " +
 			"anticlockwise_ring inside"
 		if err != nil || !strings.HasPrefix(e.Why, want) {

@@ -327,6 +327,11 @@ func (x *texts) mismatches() {
 	phase.Seq, otherPhase.Seq = gcl.PhaseSeq(17, 1), gcl.PhaseSeq(17, 1)
 	add("phases that wait for each other", 3,
 		round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{phase, otherPhase}}))
+	next, odd := otherPhase, other
+	next.Seq, next.Group, next.Digest = gcl.PhaseSeq(17, 2), gcl.GroupID(2, 3), 7
+	odd.Seq, odd.Group = gcl.PhaseSeq(17, 1), gcl.GroupID(1, 2)
+	add("two phases of one call and another call that wait for each other", 3,
+		round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2, 1}, Calls: []transport.Call{phase, next, odd}}))
 	add("a circle of nobody", 3, round(3, 2, &transport.DeadlockError{}))
 	add("three replicas that wait for each other", 3, round(3, 2, &transport.DeadlockError{
 		Replicas: []int{3, 2, 1}, Calls: []transport.Call{mine, mine, other}}))

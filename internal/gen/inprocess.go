@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -57,7 +56,7 @@ func (p *prog) run(ctx context.Context, hang time.Duration) (first, err error, l
 
 // goroutines runs the programs of a job of processes by goroutines of one Run.
 func goroutines(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
-	topo, options, err := machine(s.replicas, s.domains)
+	topo, options, err := machine(s.replicas, s.domains, s.dealt)
 	if err != nil {
 		return 0, err
 	}
@@ -81,14 +80,21 @@ func goroutines(ctx context.Context, w io.Writer, s *settings) (bad int, err err
 }
 
 // machine is n replicas in so many link domains, and the option that says so. One domain is no machine.
-func machine(n, domains int) (*topology.Config, []gcl.CommOption, error) {
+func machine(n, domains int, dealt bool) (*topology.Config, []gcl.CommOption, error) {
 	if domains == 1 {
 		return nil, nil, nil
 	}
 	if n%domains != 0 {
 		return nil, nil, fmt.Errorf("%d replicas do not divide into %d domains", n, domains)
 	}
-	topo := &topology.Config{Replicas: slices.Repeat([]int{n / domains}, domains)}
+	topo := new(topology.Config)
+	for r := range n {
+		d := r / (n / domains)
+		if dealt {
+			d = r % domains
+		}
+		topo.Domains = append(topo.Domains, d)
+	}
 	t, err := topology.New(*topo)
 	if err != nil {
 		return nil, nil, err

@@ -21,7 +21,7 @@ func job(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
 			return 0, fmt.Errorf("WORLD_SIZE: %w", err)
 		}
 	}
-	topo, options, err := machine(size, s.domains)
+	topo, options, err := machine(size, s.domains, s.dealt)
 	if err != nil {
 		return 0, err
 	}

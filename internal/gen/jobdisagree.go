@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,14 @@ func jobDisagree(ctx context.Context, w io.Writer, s *settings) (bad int, err er
 	k := c.Size()
 	// With "extra" the odd rank has a barrier before the call of all.
 	if !x.draw(k, 200, x.what == "extra") || x.what == "group" {
+		fmt.Fprintf(w, "seed %d %s rank %d of %d: left out\n", s.seed, x.what, c.Rank(), k)
 		return 0, c.Close()
+	}
+	if s.domains > 1 { // all by Hybrid, where the odd rank's options do not say something else
+		x.devOpt.Implementation = cmp.Or(x.devOpt.Implementation, gcl.Hybrid)
+		if c, err = c.With(gcl.Options{Implementation: gcl.Hybrid}); err != nil {
+			return 0, fmt.Errorf("-domains %d: %w", s.domains, err)
+		}
 	}
 	oddRank, late := r.IntN(k), r.IntN(3)
 	if x.what == "unequalparts" {

@@ -51,7 +51,7 @@ func launch(ctx context.Context, w io.Writer, s *settings) (bad int, err error) 
 		seed := s.seed + uint64(done)*perJob
 		args := []string{"-n", strconv.Itoa(n), "-transport", s.transport, self, "-mode", s.mode,
 			"-seed", strconv.FormatUint(seed, 10), "-progs", strconv.Itoa(s.programs), "-steps", strconv.Itoa(s.steps),
-			"-domains", strconv.Itoa(s.domains), "-hang", s.hang.String(), "-only", s.only}
+			"-domains", strconv.Itoa(s.domains), "-dealt=" + strconv.FormatBool(s.dealt), "-hang", s.hang.String(), "-only", s.only}
 		out, err := oneJob(ctx, gclrun, args, time.Duration(s.programs)*s.hang)
 		if s.verbose {
 			fmt.Fprintf(w, "%s", out)

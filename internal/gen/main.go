@@ -26,6 +26,7 @@ type settings struct {
 	replicas  int // 0: the mode's own number
 	hang      time.Duration
 	domains   int
+	dealt     bool
 	jobs      int // 0: this process is no launcher
 	transport string
 	only      string
@@ -61,6 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.replicas, "n", 0, "replicas at most; in -jobs, replicas (default 17; -jobs 4; jobdisagree 5)")
 	flags.DurationVar(&s.hang, "hang", time.Minute, "what counts as a hang")
 	flags.IntVar(&s.domains, "domains", 1, "job, goroutines: link domains, so that there is Hybrid")
+	flags.BoolVar(&s.dealt, "dealt", false, "with -domains, deal replicas out to them in turn")
 	flags.IntVar(&s.jobs, "jobs", 0, "start so many jobs of processes, one after the other, with seeds that ascend")
 	flags.StringVar(&s.transport, "transport", "", "job, jobdisagree: JoinConfig.Transport; with -jobs tcp if not given")
 	flags.StringVar(&s.only, "only", "", "disagree, jobdisagree: this kind of disagreement only")

@@ -228,6 +228,7 @@ func TestAgree(t *testing.T) {
 		{Auto, []card{on("a", loop), on("a", loop)}, true, ""},
 		{Auto, []card{on("a", far), on("b", far)}, false, ""},
 		{Unix, []card{on("a", far), on("b", far)}, false, "replica 1 is on another host than replica 0"},
+		{Unix, []card{on("a", far), on("b", far)}, false, `transport "unix" of replica 1 is for one host: use "auto"`},
 		{Auto, []card{on("a", far), on("a", far), on("b", far)}, true, "the job has no secret"},
 		{Auto, []card{on("a", far), on("b", loop)}, false, "replica 1 is on another host than replica 0 and has no"},
 		{Auto, []card{on("a", loop), on("b", far)}, false, "replica 0 is on another host than replica 1 and has no"},
@@ -235,10 +236,29 @@ func TestAgree(t *testing.T) {
 		{Auto, []card{tls, on("a", loop)}, false, "replica 0 has a TLS configuration, and replica 1 none"},
 		{Auto, []card{on("a", loop), failed}, false, "replica 1 cannot take part: no port is free"},
 	} {
-		err := checkCards(Config{Network: test.network}, test.cards, !test.insecure, nil)
+		test.cards[len(test.cards)-1].Network = test.network
+		err := checkCards(test.cards, !test.insecure, nil)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.cards, err, test.want)
 		}
+	}
+}
+
+// TestReadCards: what is no card of a replica of this version is an error that says whose it is.
+func TestReadCards(t *testing.T) {
+	good := `{"Network":"auto","Key":"` + strings.Repeat("A", 43) + `="}`
+	for text, want := range map[string]string{
+		good:                   "",
+		"[]":                   "replica 1 tells something else than a card",
+		`{"Network":"pigeon"}`: `replica 1 goes by transport "pigeon", which there is not here: want one of [auto tcp`,
+	} {
+		_, err := readCards([][]byte{[]byte(good), []byte(text)})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := readCards([][]byte{[]byte("{}")}); err == nil || !strings.Contains(err.Error(), "a key of 0 bytes") {
+		t.Error(err)
 	}
 }
 

@@ -138,7 +138,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		}
 	}
 	if err == nil {
-		err = checkCards(c, cards, p.secure, m.Agree)
+		err = checkCards(cards, p.secure, m.Agree)
 	}
 	if err != nil {
 		if l != nil {
@@ -304,6 +304,10 @@ func readCards(blobs [][]byte) ([]card, error) {
 		if err := json.Unmarshal(b, &cards[r]); err != nil {
 			return nil, fmt.Errorf("replica %d tells something else than a card: %w", r, err)
 		}
+		if cards[r].Network.traits() == nil {
+			return nil, fmt.Errorf("replica %d goes by transport %q, which there is not here: want one of %v", r,
+				cards[r].Network, Networks())
+		}
 	}
 	if len(cards[0].Key) != keySize {
 		return nil, fmt.Errorf("replica 0 tells a key of %d bytes, want %d", len(cards[0].Key), keySize)
@@ -322,7 +326,7 @@ func tellSockets(cards []card, addresses []Address) {
 }
 
 // checkCards says why the replicas cannot form a job, the same on all.
-func checkCards(c Config, cards []card, secure bool, agree func([][]byte) error) error {
+func checkCards(cards []card, secure bool, agree func([][]byte) error) error {
 	blobs := make([][]byte, len(cards))
 	for r := range cards {
 		blobs[r] = cards[r].Blob
@@ -347,10 +351,11 @@ func checkCards(c Config, cards []card, secure bool, agree func([][]byte) error)
 		if cards[r].Address.Host == cards[0].Address.Host {
 			continue
 		}
+		if q := slices.IndexFunc(cards, func(c card) bool { return !c.Network.traits().tcp }); q >= 0 {
+			return fmt.Errorf("replica %d is on another host than replica 0 or in another container, and transport %q of "+
+				"replica %d is for one host: use %q", r, cards[q].Network, q, Auto)
+		}
 		switch {
-		case !c.Network.traits().tcp:
-			return fmt.Errorf("replica %d is on another host than replica 0 or in another container, "+
-				"which transport %q cannot reach: use %q", r, c.Network, Auto)
 		case !secure:
 			return fmt.Errorf("replica %d is on another host than replica 0 or in another container, "+
 				"and the job has no secret: %s", r, secureWays)

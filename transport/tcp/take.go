@@ -45,8 +45,8 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 	case m.at(h.Rank) == nil || !m.at(h.Rank).isReserved():
 		return fmt.Errorf("replica %d has no control connection yet: that comes first", h.Rank)
 	case m.shares(h.Rank):
-		return fmt.Errorf("replica %d dials a connection for data, and this replica shares memory: give all replicas "+
-			"transport %q", h.Rank, Shm)
+		return fmt.Errorf("replica %d dials a connection for data, and the two share memory: give all replicas "+
+			"transport %q, or none", h.Rank, Shm)
 	}
 	return nil
 }
