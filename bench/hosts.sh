@@ -29,23 +29,25 @@ fail() {
 	exit 2
 }
 
-args=("$@") how=''
+args=("$@") how='' places='' measures=''
 hosts=2 each=2 dealt='' rate=1gbit collectives=allreduce sizes=8,32K,1M,16M rounds=5 secs=0.2
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | -help | --help) help && exit ;;
 	-job | -once) how=$1 && shift && break ;;
-	-dealt) dealt=1 && shift && continue ;;
+	-dealt) dealt=1 places=1 && shift && continue ;;
 	-hosts | -each | -rate | -c | -s | -r | -t) [ $# -gt 1 ] || fail "$1 needs a value" ;;
 	*) fail "unknown argument $1; -h explains" ;;
 	esac
 	case $1 in
-	-hosts) hosts=$2 ;; -each) each=$2 ;; -rate) rate=$2 ;; -c) collectives=$2 ;; -s) sizes=$2 ;; -r) rounds=$2 ;;
-	-t) secs=$2 ;;
+	-hosts) hosts=$2 ;; -each) each=$2 places=1 ;; -rate) rate=$2 ;;
+	-c) collectives=$2 measures=1 ;; -s) sizes=$2 measures=1 ;; -r) rounds=$2 measures=1 ;; -t) secs=$2 measures=1 ;;
 	esac
 	shift 2
 done
 [ -z "$how" ] || [ $# -gt 0 ] || fail "$how needs a command"
+[ -z "$how" ] || [ -z "$measures" ] || fail "-c, -s, -r and -t are of the table, which $how is in place of"
+[ "$how" != -once ] || [ -z "$places" ] || fail "-each and -dealt are of a job, and -once runs one process"
 for number in "$hosts" "$each" "$rounds"; do
 	[[ $number =~ ^[1-9][0-9]?$ ]] || fail "$number: want a number from 1 to 99"
 done

@@ -16,11 +16,17 @@ import (
 // tiny is a model for tests of what it computes.
 var tiny = size{depth: 2, width: 16, heads: 2, window: 8, vocabulary: 5}
 
-// tinyValues are parameters that are all different, of the output too, which begins as zeros.
+// tinyValues are parameters of tiny.
 func tinyValues(t *testing.T) values {
 	t.Helper()
+	return differentValues(t, tiny)
+}
+
+// differentValues are parameters that are all different, of biases and of the output too, which begin as zeros.
+func differentValues(t *testing.T, s size) values {
+	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
-	m := newModel(ir.New(1), tiny, 1, onlyLogits)
+	m := newModel(ir.New(1), s, 1, onlyLogits)
 	v, err := m.begin(r)
 	if err != nil {
 		t.Fatal(err)

@@ -4,46 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/jobtest"
-	"gogcl.dev/ir"
-	"gogcl.dev/tensor"
 )
 
 // splitSize has heads for 1, 2 and 4 replicas.
 var splitSize = size{depth: 2, width: 32, heads: 4, window: 16, vocabulary: 9}
 
-// splitValues are random, biases too, or a bias that is added twice would not show.
-func splitValues(t *testing.T) values {
-	t.Helper()
-	random := rand.New(rand.NewPCG(1, 2))
-	v, err := newModel(ir.New(1), splitSize, 1, onlyLogits).begin(random)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, layer := range v {
-		for _, param := range layer {
-			data, err := tensor.Of[float32](param)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range data {
-				data[i] += float32(0.2 * random.NormFloat64())
-			}
-		}
-	}
-	return v
-}
-
 // onDecoders has the body run on n replicas, each with a decoder of splitSize.
 func onDecoders(t *testing.T, n int, body func(context.Context, *decoder) error) {
 	t.Helper()
-	v := splitValues(t)
+	v := differentValues(t, splitSize)
 	cfg := config{way: way{replicas: n}}
 	err := cfg.onReplicas(t.Context(), func(ctx context.Context, c *gcl.Comm) error {
 		d, err := newDecoder(c, splitSize, v)
@@ -59,7 +34,7 @@ func onDecoders(t *testing.T, n int, body func(context.Context, *decoder) error)
 
 // TestDecoder has the logits of the program of one replica, but for rounding, and all replicas have the same bits.
 func TestDecoder(t *testing.T) {
-	g, err := newGenerator(splitSize, splitValues(t))
+	g, err := newGenerator(splitSize, differentValues(t, splitSize))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +75,7 @@ func TestDecoder(t *testing.T) {
 // TestGenerateSplit goes beyond the window, and compares each character with what the program of one replica takes
 // from the characters that the decoder has then read.
 func TestGenerateSplit(t *testing.T) {
-	g, err := newGenerator(splitSize, splitValues(t))
+	g, err := newGenerator(splitSize, differentValues(t, splitSize))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,24 +10,35 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/topology"
 )
 
-// job is one replica of a job of processes. It ends with its first failure.
-func job(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
-	began, done := time.Now(), 0
+// join joins a job of processes, on the machine that the flags ask for.
+func join(ctx context.Context, s *settings) (*gcl.Comm, *topology.Config, error) {
 	size := 1
 	if text, ok := os.LookupEnv("WORLD_SIZE"); ok {
+		var err error
 		if size, err = strconv.Atoi(text); err != nil {
-			return 0, fmt.Errorf("WORLD_SIZE: %w", err)
+			return nil, nil, fmt.Errorf("WORLD_SIZE: %w", err)
 		}
 	}
 	topo, options, err := machine(size, s.domains, s.dealt)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	base, err := gcl.Join(ctx, gcl.JoinConfig{Transport: s.transport}, options...)
+	c, err := gcl.Join(ctx, gcl.JoinConfig{Transport: s.transport}, options...)
 	if err != nil {
-		return 0, fmt.Errorf("join: %w", err)
+		return nil, nil, fmt.Errorf("join: %w", err)
+	}
+	return c, topo, nil
+}
+
+// job is one replica of a job of processes. It ends with its first failure.
+func job(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
+	began, done := time.Now(), 0
+	base, topo, err := join(ctx, s)
+	if err != nil {
+		return 0, err
 	}
 	last := s.seed
 	for i := 0; i < s.programs && bad == 0; i++ {

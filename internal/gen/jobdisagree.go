@@ -17,9 +17,9 @@ const unharmed = "no error"
 // jobDisagree is one replica of a job in which one rank calls something else; then all close. Every replica must get
 // ErrMismatch, from the call or from Close.
 func jobDisagree(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
-	c, err := gcl.Join(ctx, gcl.JoinConfig{Transport: s.transport})
+	c, _, err := join(ctx, s)
 	if err != nil {
-		return 0, fmt.Errorf("join: %w", err)
+		return 0, err
 	}
 	mixed := mix(s.seed)
 	r := source(mixed, 9)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -84,6 +85,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // run runs the mode, or the jobs of it.
 func (s *settings) run(ctx context.Context, w io.Writer) (bad int, err error) {
+	if s.dealt && s.domains < 2 {
+		return 0, errors.New("-dealt: there is one link domain, want -domains 2 or more")
+	}
 	if s.programs < 1 || s.steps < 1 || s.domains < 1 || s.replicas < 0 || s.jobs < 0 {
 		return 0, fmt.Errorf("%d programs of %d steps, %d domains: want at least one of each; %d replicas, %d jobs: "+
 			"want no less than 0", s.programs, s.steps, s.domains, s.replicas, s.jobs)

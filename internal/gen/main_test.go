@@ -107,6 +107,7 @@ func TestSettings(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"-mode no", "no mode"},
 		{"-progs 0", "want at least one"},
+		{"-mode goroutines -n 4 -dealt", "-dealt: there is one link domain"},
 		{"-mode goroutines -n 5 -domains 2", "5 replicas do not divide into 2 domains"},
 		{"-mode numerics -jobs 2", "want job or jobdisagree"},
 	} {

@@ -313,7 +313,8 @@ func (s *surviving) one(ctx context.Context, seed uint64) error {
 	if wrong != "" {
 		if s.wrong++; s.first == "" || s.wrong == 1 {
 			s.first = fmt.Sprintf("seed %d, %d processes by %s, of which %v end: %s\nto repeat it: go run ./internal/torture "+
-				"survive -runs 1 -seed %[1]d", seed, o.Size, o.Transport, e.victims, wrong)
+				"survive -runs 1 -seed %[1]d%[6]s", seed, o.Size, o.Transport, e.victims, wrong,
+				strings.Repeat(" -hosts ...", min(len(s.hosts), 1)))
 		}
 		return nil
 	}

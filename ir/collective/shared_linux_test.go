@@ -166,15 +166,9 @@ func TestJobAlloc(t *testing.T) {
 			t.Errorf("%d blocks are open while the memory is in use", open)
 		}
 		runtime.KeepAlive(b)
-		for range 200 {
+		for o.now() > 0 { // what is kept for ever is found by the time of all tests
 			runtime.GC()
 			runtime.Gosched() // finalizers run on a goroutine of their own
-			if o.now() == 0 {
-				break
-			}
-		}
-		if open := o.now(); open != 0 {
-			t.Errorf("%d blocks are open that nobody refers to", open)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)

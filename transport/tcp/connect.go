@@ -25,12 +25,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		l.Close()
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
 	}
-	own := addresses[c.Rank]
-	shares := c.Network.memory() || c.Most > 0 && own.Memory != ""
-	for r, a := range addresses {
-		shares = shares || r != c.Rank && own.shares(a)
-	}
-	m, err := l.newMesh(c, own, shares)
+	m, err := l.newMesh(c, addresses[c.Rank], addresses)
 	if err != nil {
 		return nil, err
 	}

@@ -61,10 +61,17 @@ type mesh struct {
 // yield after each look take 90 us for an all-reduce of 8 B, and 200 if they park at once.
 const spin = 500 * time.Microsecond
 
-// newMesh makes what connections of a replica are kept in. Its controls are set by who connects. shares says that there
-// may be replicas to share memory with.
-func (l *Listener) newMesh(c Config, at Address, shares bool) (*mesh, error) {
+// newMesh makes what connections of a replica are kept in. Its controls are set by who connects. It has memory to share
+// if it goes by memory alone, or shares it with one of all, or may with newcomers.
+func (l *Listener) newMesh(c Config, at Address, all []Address) (*mesh, error) {
 	m := &mesh{config: c, listener: l, address: at, joined: make(chan int, c.Size)}
+	sharing := 0 // with itself, and others
+	for _, a := range all {
+		if at.shares(a) {
+			sharing++
+		}
+	}
+	shares := c.Network.memory() || sharing > 1 || c.Most > 0 && at.Memory != ""
 	if m.shm, l.shm = l.shm, nil; !shares {
 		m.shm.close(nil)
 		m.shm = nil

@@ -248,7 +248,6 @@ func (m *Meeting) listenAsNewcomer(c Config, p prepared, r *running, place int, 
 	l.config.Rank = place
 	l.tryMemory()
 	l.config.Secret = slices.Concat(c.Secret, r.Key)
-	l.ownUser = l.config.ownUser()
 	return l, nil
 }
 
@@ -314,7 +313,7 @@ func (l *Listener) come(ctx, looking context.Context, members []introduction) (j
 	waited time.Time, err error) {
 	c := l.config
 	c.form = c.segmentForm()
-	m, err := l.newMesh(c, l.address, c.Network.memory() || l.address.Memory != "")
+	m, err := l.newMesh(c, l.address, nil)
 	if err != nil {
 		return nil, waited, err
 	}

@@ -298,6 +298,25 @@ func TestRunningFits(t *testing.T) {
 	}
 }
 
+// TestNewcomerOfAnotherUser: a newcomer takes connections of its own user only where the others do: without a secret.
+// That it has the job's key by then makes no difference.
+func TestNewcomerOfAnotherUser(t *testing.T) {
+	r := running{Members: []introduction{{Address: Address{Host: HostName()}}}, Network: TCP}
+	r.Key = make([]byte, keySize)
+	m := Meeting{Where: "127.0.0.1:1"}
+	for want, secret := range map[bool][]byte{true: nil, false: make([]byte, minSecret)} {
+		c := Config{Size: 1, Most: 2, Secret: secret}
+		l, err := m.listenAsNewcomer(c, prepared{local: true}, &r, 1, netip.Addr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.ownUser != want || len(l.config.Secret) != len(secret)+keySize {
+			t.Errorf("a secret of %d bytes: its own user only is %v, want %v", len(secret), l.ownUser, want)
+		}
+		l.Close()
+	}
+}
+
 // TestNewcomerShortOfDescriptors: before it knows of others it expects nobody, whatever its number is.
 func TestNewcomerShortOfDescriptors(t *testing.T) {
 	m := &mesh{config: Config{Rank: 5}, listener: new(Listener), arrival: new(arrival)}
