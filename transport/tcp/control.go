@@ -435,8 +435,8 @@ func (c *control) lastTook() time.Time {
 }
 
 func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }
 
 // endTime is how long the kernel is asked whether a process whose connection has ended has ended too: it closes the
