@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // socketPair is a socket, and a connection at its other end.
@@ -42,6 +44,46 @@ func fill(t *testing.T, s *socket) (sent int) {
 		}
 		if sent += n; n == 0 {
 			return sent
+		}
+	}
+}
+
+// TestLoops: what is on its way over loopback is bounded, so that it stays in a cache, and over a network it is not.
+func TestLoops(t *testing.T) {
+	s, _ := socketPair(t)
+	defer s.Close()
+	asked, err := net.Listen("tcp", "127.0.0.1:0") // a socket of which the kernel is asked what loopSend comes to
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	raw, err := asked.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) {
+		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, loopSend)
+		want, _ := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
+		if got, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUF); got != want || err != nil {
+			t.Errorf("a socket over loopback holds %d bytes, %v, want %d", got, err, want)
+		}
+	})
+	at := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip)} }
+	for _, c := range []struct {
+		here, there net.Addr
+		want        bool
+	}{
+		{at("127.0.0.1"), at("127.0.0.1"), true},
+		{at("127.0.0.1"), at("127.0.0.2"), true},
+		{at("::1"), at("::1"), true},
+		{at("10.0.0.1"), at("10.0.0.1"), true},
+		{at("10.0.0.1"), at("::ffff:10.0.0.1"), true},
+		{at("10.0.0.1"), at("10.0.0.2"), false},
+		{at("127.0.0.1"), at("10.0.0.2"), false},
+		{&net.UnixAddr{}, &net.UnixAddr{}, false},
+	} {
+		if got := loops(c.here, c.there); got != c.want {
+			t.Errorf("from %v to %v: %v, want %v", c.here, c.there, got, c.want)
 		}
 	}
 }
