@@ -210,7 +210,7 @@ if [ "$cores" -ge 2 ]; then
 	fi
 fi
 
-if [ "$transport" = tcp ] && [ "$n" -le 16 ]; then gcc -O2 -o "$work/sockets" "$here/peers/sockets.c"; fi
+if [ "$transport" = tcp ] && [ "$n" -le 16 ]; then gcc -O2 -pthread -o "$work/sockets" "$here/peers/sockets.c"; fi
 
 # latency prints the nanoseconds from core to core now, 0 where it is not known. The least of three samples: one that met another program says nothing.
 latency() {

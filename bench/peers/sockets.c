@@ -10,8 +10,9 @@
 //
 // -w compares ways, block by block in turn, in a line for each: its name, microseconds, and the time of the first way by its own, median, least and
 // greatest over the blocks. A way is how many connections each pair has (1 to 8), each of which carries an equal part of a message of 64 KiB and more;
-// behind it, after an x, how many KiB a write has at most (512); behind that, f to have what arrives added up as float32, 64 KiB at a time, where it
-// is read, or b by a second thread beside the one that reads: 1, 4, 1x64, 1f, 1x64b. Only an all-reduce and a reduce-scatter add.
+// behind it, after an x, how many KiB a write has at most (512); after an s, SO_SNDBUF of its sockets in KiB (the kernel's); and f to have what
+// arrives added up as float32, 64 KiB at a time, where it is read, or b by a second thread beside the one that reads: 1, 4, 1x64, 1s256, 1s256f, 1b.
+// Only an all-reduce and a reduce-scatter add. Without -w it is 1s256 over TCP, the fastest over loopback.
 // GCL_HOSTS, the files of network namespaces with commas between, has process r in the rth, at 10.77.0.(r+1): bench/hosts.sh -once.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,10 +35,10 @@
 
 enum { MAXN = 16, MAXK = 8, MAXWAYS = 10, BLOCKS = 20, READ = 64 << 10 };
 enum { PAIRS, DIRECT, TWICE, STAR };
-static int n = 2, rank, unixes, fds[MAXN][MAXK], yield_every = 32;
+static int n = 2, rank, unixes, fds[MAXWAYS][MAXN][MAXK], yield_every = 32;
 static double secs = 0.1;
 static char *out, *in[MAXN], *sum;
-static struct way { int k; size_t step; char fold; char name[16]; } ways[MAXWAYS] = {{1, 512 << 10, 0, "1"}}, *way = ways;
+static struct way { int k; size_t step, hold; char fold; char name[16]; } ways[MAXWAYS] = {{1, 512 << 10, 256 << 10, 0, "1s256"}}, *way = ways;
 
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
 static void die(const char *what) { perror(what); exit(1); }
@@ -52,7 +53,7 @@ static void enter(int r) {
 	close(f);
 }
 
-// pair makes two connected sockets, of processes a and b.
+// pair makes two connected sockets, of processes a and b, for the way at hand.
 static void pair(int a, int b, int s[2]) {
 	if (unixes) {
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s)) die("socketpair");
@@ -69,6 +70,8 @@ static void pair(int a, int b, int s[2]) {
 	close(l);
 	for (int i = 0; i < 2; i++) {
 		setsockopt(s[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+		int hold = way->hold;
+		if (hold) setsockopt(s[i], SOL_SOCKET, SO_SNDBUF, &hold, sizeof hold);
 		fcntl(s[i], F_SETFL, O_NONBLOCK);
 	}
 }
@@ -112,7 +115,7 @@ static void tell(size_t there) {
 // exchange sends len bytes to each process of the set `to` and receives as many from each of `from`. A connection carries what begins at lo[k]. fold
 // says whether to add what comes; the second thread adds that of one process at a time, the others' are added where they are read.
 static void exchange(unsigned to, unsigned from, size_t len, int fold) {
-	int k = len < READ ? 1 : way->k;
+	int k = len < READ ? 1 : way->k, (*fd)[MAXK] = fds[way - ways];
 	size_t sent[MAXN][MAXK] = {0}, got[MAXN][MAXK] = {0}, part = (len / k + 63) & ~63UL, all[MAXN] = {0}, gone[MAXN] = {0};
 	int first = fold && way->fold == 'b' && from ? __builtin_ctz(from) : -1;
 	if (first >= 0) {
@@ -123,7 +126,7 @@ static void exchange(unsigned to, unsigned from, size_t len, int fold) {
 		for (int r = 0; r < n; r++) for (int c = 0; c < k && to >> r & 1; c++) {
 			size_t lo = c * part, hi = c == k - 1 ? len : lo + part, at = lo + sent[r][c];
 			if (at == hi && len) continue;
-			ssize_t m = send(fds[r][c], out + at, hi - at < way->step ? hi - at : way->step, MSG_NOSIGNAL);
+			ssize_t m = send(fd[r][c], out + at, hi - at < way->step ? hi - at : way->step, MSG_NOSIGNAL);
 			if (m < 0 && errno != EAGAIN) die("send");
 			if (m > 0) { sent[r][c] += m; if ((gone[r] += m) == len) to &= ~(1u << r); }
 		}
@@ -131,7 +134,7 @@ static void exchange(unsigned to, unsigned from, size_t len, int fold) {
 			size_t lo = c * part, hi = c == k - 1 ? len : lo + part, at = lo + got[r][c], most = hi - at;
 			if (at == hi && len) continue;
 			if (fold && way->fold && most > READ) most = READ;
-			ssize_t m = recv(fds[r][c], in[r] + at, most, 0);
+			ssize_t m = recv(fd[r][c], in[r] + at, most, 0);
 			if (m == 0 || (m < 0 && errno != EAGAIN)) die("recv");
 			if (m <= 0) continue;
 			got[r][c] += m;
@@ -208,12 +211,14 @@ static void parse(char *list) {
 	for (char *name; (name = strsep(&list, ",")); count++) {
 		char *end;
 		long k = strtol(name, &end, 10), step = *end == 'x' ? strtol(end + 1, &end, 10) : 512;
-		if (count == MAXWAYS - 1 || k < 1 || k > MAXK || step < 1 || (*end && (!strchr("fb", *end) || end[1])) || (*end == 'b' && k > 1)) {
-			fprintf(stderr, "sockets: -w %s, want 1 to %d connections, then x and KiB, then f or, of one connection, b; %d ways at most\n", name, MAXK,
+		long hold = 0;
+		if (*end == 's' && (hold = strtol(end + 1, &end, 10)) == 0) hold = -1;
+		if (count == MAXWAYS - 1 || k < 1 || k > MAXK || step < 1 || hold < 0 || (*end && (!strchr("fb", *end) || end[1])) || (*end == 'b' && k > 1)) {
+			fprintf(stderr, "sockets: -w %s, want 1 to %d connections, then x and KiB, s and KiB, and f or, of one connection, b; %d ways at most\n", name, MAXK,
 				MAXWAYS - 1);
 			exit(2);
 		}
-		ways[count] = (struct way){.k = k, .step = step << 10, .fold = *end};
+		ways[count] = (struct way){.k = k, .step = step << 10, .hold = hold << 10, .fold = *end};
 		snprintf(ways[count].name, sizeof ways->name, "%s", name);
 	}
 }
@@ -236,18 +241,22 @@ int main(int c, char **v) {
 		if (hosts < n || unixes) { fprintf(stderr, "sockets: -n %d over %d hosts in GCL_HOSTS, want TCP and a host each\n", n, hosts); return 2; }
 	}
 	if (n > sysconf(_SC_NPROCESSORS_ONLN)) yield_every = 1;
-	int most = 1, threads = 0, all[MAXN][MAXN][MAXK];
-	for (way = ways; way->k; way++) { if (way->k > most) most = way->k; threads |= way->fold == 'b'; }
-	way = ways;
-	for (int a = 0; a < n; a++) for (int b = 0; b < a; b++) for (int k = 0; k < most; k++) {
-		int s[2];
-		pair(a, b, s);
-		all[a][b][k] = s[0], all[b][a][k] = s[1];
+	int threads = 0;
+	static int all[MAXWAYS][MAXN][MAXN][MAXK];
+	for (way = ways; way->k; way++) {
+		threads |= way->fold == 'b';
+		for (int a = 0; a < n; a++) for (int b = 0; b < a; b++) for (int k = 0; k < way->k; k++) {
+			int s[2];
+			pair(a, b, s);
+			all[way - ways][a][b][k] = s[0], all[way - ways][b][a][k] = s[1];
+		}
 	}
 	for (rank = n - 1; rank > 0; rank--) if (fork() == 0) break; // each child goes on with its rank; the parent is process 0
-	for (int a = 0; a < n; a++) for (int b = 0; b < n; b++) for (int k = 0; k < most && a != b; k++) {
-		if (a == rank) fds[b][k] = all[a][b][k]; else close(all[a][b][k]);
+	for (way = ways; way->k; way++) for (int a = 0; a < n; a++) for (int b = 0; b < n; b++) for (int k = 0; k < way->k && a != b; k++) {
+		int *s = &all[way - ways][a][b][k];
+		if (a == rank) fds[way - ways][b][k] = *s; else close(*s);
 	}
+	way = ways;
 	enter(rank);
 	pthread_t thread;
 	if (threads && pthread_create(&thread, 0, adder, 0)) die("thread");
