@@ -69,6 +69,45 @@ func TestMeetFloor(t *testing.T) {
 	}
 }
 
+// TestSocketWays wants a line for each way of sockets.c, which checks its sums, and refuses ways that there are not.
+func TestSocketWays(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("no gcc, or no Linux")
+	}
+	program := filepath.Join(t.TempDir(), "sockets")
+	out, err := exec.Command("gcc", "-O2", "-Wall", "-Werror", "-pthread", "-o", program,
+		"peers/sockets.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const ways = "1,3,1x64,2s256f,1s128b"
+	for _, n := range []string{"2", "3", "4"} {
+		code, stdout, stderr := exit(t, program, "-n", n, "-w", ways, "-s", "100,70000,1000000", "-t", "0.001")
+		var got []string
+		for line := range strings.SplitSeq(strings.TrimSpace(stdout), "\n") {
+			fields := strings.Split(line, ",")
+			got = append(got, strings.Join(fields[:min(len(fields), 5)], ","))
+		}
+		var want []string
+		for _, size := range []string{"100", "70000", "1000000"} {
+			for _, name := range []string{"allreduce", "reducescatter", "allgather", "alltoall", "broadcast"} {
+				for way := range strings.SplitSeq(ways, ",") {
+					want = append(want, strings.Join([]string{"tcp", n, name, size, way}, ","))
+				}
+			}
+		}
+		if code != 0 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
+		}
+	}
+	for _, way := range []string{"0", "9", "1y", "1x0", "1s", "4b", "1ff", "", "1,1,1,1,1,1,1,1,1,1"} {
+		code, stdout, stderr := exit(t, program, "-w", way)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, "want 1 to 8 connections") {
+			t.Errorf("%q: code %d, %q, %q", way, code, stdout, stderr)
+		}
+	}
+}
+
 // exit runs a program. code is 0 or how it failed.
 func exit(t *testing.T, program string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
