@@ -26,10 +26,10 @@ type allocations struct {
 // for huge pages, in which messages of many megabytes are faster; docs/design/alloc.md has what was measured. It is for
 // buffers that are used again and again: getting it may take 0.3 ms for each MiB.
 //
-// Over a transport that shares memory between processes, which is a transport.Opener, the other replicas read and write
-// it without a copy. The memory is as any other if Options.PrivateAlloc says so, or where the system has no room for
-// more shared memory: then what is in it is copied. Shared memory stays shared in a child that C code forks and that
-// goes on without exec; os/exec has no such children.
+// Over a transport that shares memory between processes, which is a transport.Opener, the other replicas of the host
+// read and write it without a copy. The memory is as any other if Options.PrivateAlloc says so, or where the system has
+// no room for more shared memory: then what is in it is copied. Shared memory stays shared in a child that C code forks
+// and that goes on without exec; os/exec has no such children.
 //
 // The memory is the caller's, and a part of Go's heap like any other: it may be used after Free and Close, and is
 // collected when nobody refers to it any more. Until Free or Close the connection does, which counts as one with its

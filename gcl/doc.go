@@ -56,7 +56,7 @@
 //	NewOperator            an operator of the program's own, which every reduction takes
 //	WithMethod             a method of the program's own: docs/design/methods.md
 //	Execute                a collective of the program's own, by its schedule
-//	Rejoin                 goes on without the replicas that are gone
+//	Rejoin                 goes on without the replicas that are gone, and with newcomers
 //	Comm.Commit            makes a step that is done by all replicas or by none
 //
 // [Options] say how calls go. [ParseOptions] makes them of GCL's keys and values, and the environment variable

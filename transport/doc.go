@@ -55,7 +55,7 @@
 //	Shared       endpoints in one process find each other's users
 //	Reporter     after an abort each replica tells the others what it was doing
 //	Settler      before a replica leaves it hears that others have made a call which did not wait for them
-//	Rejoiner     replicas go on in a new endpoint without those that are gone
+//	Rejoiner     replicas go on in a new endpoint without those that are gone, and with newcomers
 //	Linked       which replicas share a host, and what connects each pair
 //	Native       collectives that the transport's engine has of its own, as MPI does
 //

@@ -15,10 +15,10 @@ type Rejoiner interface {
 	// who these are. Each of them has to call it: it waits for those that have not, until they do or are gone, or ctx
 	// is done. A replica is gone when it has closed its endpoint, has ended, or has been silent for too long.
 	//
-	// All that agree get a new endpoint, the next generation, on which nothing of the last one counts: numbers of calls
-	// and Dups begin anew. They keep their order. The endpoint before is to be closed, before or after the first
-	// Exchange on the new one. What is agreed is the same on all of them. A replica that dies while they agree is
-	// either left out or is lost to the new endpoint, as in any call.
+	// All that agree get a new endpoint, and so does one newcomer that waits (Rejoined.Came): the next generation, on
+	// which nothing of the last one counts: numbers of calls and Dups begin anew. They keep their order. The endpoint
+	// before is to be closed, before or after the first Exchange on the new one. What is agreed is the same on all of
+	// them. A replica that dies while they agree is either left out or is lost to the new endpoint, as in any call.
 	//
 	// note is a number of the caller's, which the others are told: see Rejoined.Notes.
 	//

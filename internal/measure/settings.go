@@ -122,8 +122,8 @@ func (r *Flags) Declare(f *flag.FlagSet, usual Usual) {
 	f.StringVar(&r.method, "method", usual.Method, "methods, with commas: some of "+methodNames()+
 		"; or all, which are those that make schedules")
 	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless "+
-		"(messages), Syncful (barriers and each other's memory), Hybrid (Syncful here, where all replicas are on one "+
-		"host)")
+		"(messages), Syncful (barriers and each other's memory), Hybrid (Syncful inside a host, messages between "+
+		"hosts)")
 	f.StringVar(&r.dtype, "dtype", "float32", "element type: "+strings.Join(dtypeNames(), ", ")+list+"; "+
 		"nccl-tests' words too: half, float, double")
 	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: "+strings.Join(operatorNames(), ", ")+

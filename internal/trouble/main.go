@@ -65,7 +65,7 @@ var kinds = []kind{
 	{name: "full", does: "returns an error, and can write no file (Linux)",
 		harm: func(context.Context, *gcl.Comm) error { return errors.Join(errData, writeNothing()) }},
 	{name: "panic", does: "panics", harm: func(_ context.Context, c *gcl.Comm) error { return look(nil, c.Rank()) }},
-	{name: "slow", does: "comes 2 ms late to every other call, without an end"},
+	{name: "slow", does: "comes late to every other call, without an end"},
 }
 
 // errData is what goes wrong outside of the library.
@@ -88,6 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	victim := flags.Int("replica", 3, "which `replica` is to blame")
 	limit := flags.Duration("limit", 0, "how long a call may take; 0: as long as it likes")
 	stall := flags.Duration("stall", 30*time.Second, "after which a call that waits is logged")
+	late := flags.Duration("late", 2*time.Millisecond, "how late the replica of kind slow comes")
 	silence := flags.Duration("silence", 0, "JoinConfig.Silence; 0: its default")
 	var does strings.Builder
 	does.WriteString("A job that goes wrong, to be started by gclrun.\n\nWhat the replica does that is to blame:\n\n")
@@ -104,7 +105,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	cfg := gcl.JoinConfig{Silence: *silence, Transport: kinds[i].over}
 	body := func(ctx context.Context, c *gcl.Comm) error {
-		return kinds[i].job(ctx, c.Named("grads"), *victim, *limit)
+		return kinds[i].job(ctx, c.Named("grads"), *victim, *limit, *late)
 	}
 	err := gcl.RunProcess(ctx, cfg, body, gcl.WithStallAfter(*stall))
 	if err != nil {
@@ -115,11 +116,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // job is what a replica does.
-func (k *kind) job(ctx context.Context, c *gcl.Comm, victim int, limit time.Duration) error {
-	late := k.name == "slow" && c.Replica() == victim
+func (k *kind) job(ctx context.Context, c *gcl.Comm, victim int, limit, late time.Duration) error {
+	slow := k.name == "slow" && c.Replica() == victim
 	for call := 0; call < calls || k.name == "slow"; call++ {
-		if late && call%2 == 0 {
-			time.Sleep(2 * time.Millisecond)
+		if slow && call%2 == 0 {
+			time.Sleep(late)
 		}
 		if err := next(ctx, c); err != nil {
 			return err

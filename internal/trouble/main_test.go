@@ -169,7 +169,7 @@ func TestStatus(t *testing.T) {
 		})
 	})
 	t.Run("slow", func(t *testing.T) {
-		_, dir, _ := troubled(t, "-kind", "slow")
+		_, dir, _ := troubled(t, "-kind", "slow", "-late", "100ms") // which stands out on a busy machine too
 		until(t, "late", func() bool {
 			j, _, table := look(t, dir)
 			s := watch.Stragglers(watch.Lateness(j.Processes))

@@ -18,10 +18,10 @@
 //
 // What ends in Many does the same for each of several tensors, in one set of messages.
 //
-// Every replica of a session has a connection of its own to the others, in process or by [UseTransport], which all
-// collectives of the program share, and they run in the order in which they were built. Those of a graph that runs
-// beside the replica have a second one, and do not wait for the first. An output's name is also that of the
-// collective in gcl's errors and traces. In the branches of an If replicas may go different ways as long as the
+// Every replica of a session has a connection of its own to the others, in process, by [UseTransport] or by the job of
+// [WithComm], which all collectives of the program share, and they run in the order in which they were built. Those of
+// a graph that runs beside the replica have a second one, and do not wait for the first. An output's name is also that
+// of the collective in gcl's errors and traces. In the branches of an If replicas may go different ways as long as the
 // collectives of each group are the same; where they are not the run fails.
 //
 // # Gradients

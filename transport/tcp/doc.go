@@ -16,7 +16,7 @@
 //	  ── a data connection for each lane, when it is first used ─▶
 //
 // Every connection begins with a handshake that proves the job's secret before anything else of it is read: package
-// transport/internal/handshake. Replica 0 adds a key to the secret that only those know who have met.
+// transport/internal/handshake. Replica 0 adds a key to the secret that only those know who have met, and newcomers.
 //
 // # Connections
 //

@@ -76,10 +76,10 @@ const keySize = 32
 // secret nor TLS all replicas are processes of one user.
 //
 // The connections between replicas shake hands with Config.Secret and a key behind it. Replica 0 has drawn the key for
-// this job and put it on its card, so a process that has not met does not connect. It may be one of an earlier job with
-// the same secret, or where there is no secret one of another user, since the rendezvous gives the cards to this user's
-// processes only. The key protects against nobody who can read the rendezvous on its way: there the secret, which does
-// not travel, or TLS does.
+// this job and put it on its card, so a process that has neither met nor come as a newcomer does not connect. It may be
+// one of an earlier job with the same secret, or where there is no secret one of another user, since the rendezvous
+// gives the cards to this user's processes only. The key protects against nobody who can read the rendezvous on its
+// way: there the secret, which does not travel, or TLS does.
 func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -330,12 +330,7 @@ const verdictLimit = 255
 
 // swap gives the replica at the other end of a control connection what it needs of this one's memory, and takes what it
 // gives. Each says what is wrong with that; both have an error then.
-func (s *shared) swap(conn net.Conn, peer int, form segment.Form) (*neighbour, error) {
-	u, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, fmt.Errorf("network %q: descriptors of replica %d would come over a %T, want a unix socket", Shm, peer,
-			conn)
-	}
+func (s *shared) swap(u *net.UnixConn, peer int, form segment.Form) (*neighbour, error) {
 	if err := s.give(u); err != nil {
 		return nil, fmt.Errorf("the descriptors of shared memory for replica %d: %w", peer, err)
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -167,5 +169,27 @@ func TestMixedUnlike(t *testing.T) {
 			t.Errorf("%+v: %v, %v", test, near, err)
 		}
 		conn.Close()
+	}
+}
+
+// TestSameSnapshot: machines that were started from one snapshot have one host's name, and not its unix sockets.
+func TestSameSnapshot(t *testing.T) {
+	for _, memory := range []string{"the user", ""} {
+		listeners, addresses, err := listenAll(Config{Size: 2, Secret: make([]byte, 32), form: smallForm})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r := range addresses {
+			addresses[r].Unix = fmt.Sprintf("@gogcl-test-of-nobody-%d-%d", os.Getpid(), r)
+			addresses[r].Memory = memory
+		}
+		ends, err := connectAll(listeners, addresses)
+		for _, e := range ends {
+			defer e.Close()
+		}
+		const want = "seems to be on this host and does not answer on its unix socket"
+		if memory == "" && err != nil || memory != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("with memory of %q: %v; where memory is to be shared, and only there, want %q", memory, err, want)
+		}
 	}
 }

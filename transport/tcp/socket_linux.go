@@ -3,6 +3,7 @@ package tcp
 import (
 	"io"
 	"net"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -17,11 +18,23 @@ const readAhead = 64 << 10
 // directRead is from what length on a payload is read straight to where it belongs.
 const directRead = 8 << 10
 
-// loopSend is SO_SNDBUF of TCP on one host, of which the kernel makes twice as much. Over loopback what is sent lies in
-// the queue of the receiver at once, and the kernel lets both queues grow to megabytes, which are in no cache when they
-// are read: calls of 1 MiB and more took 1.3 to 2.1 times as long, also with a busy loop on a core. Half as much was
-// slower with that loop. Over a network a fixed length would bound what is on its way: docs/design/processes.md.
+// loopSend is SO_SNDBUF of TCP on one host, of which the kernel makes twice as much. It bounds the bytes that are sent
+// and not acknowledged. So queues stay short enough for a cache while the receiver reads; docs/design/processes.md has
+// what that gains. Over a network it would bound what is on its way.
 const loopSend = 256 << 10
+
+// roomToSend reports whether the kernel gives a socket nearly as much as loopSend (net.core.wmem_max, 208 KiB unless
+// somebody has set it): with half as much messages are slower than with buffers that the kernel sizes itself.
+var roomToSend = sync.OnceValue(func() bool {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, loopSend)
+	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
+	return err == nil && got >= 2*200<<10
+})
 
 // socket is a stream.Link over a socket whose descriptor is its own: it is in no poller of the Go runtime, which would
 // wake for every packet.
@@ -58,7 +71,7 @@ func newSocket(conn net.Conn) (*socket, error) {
 		unix.Close(s.fd)
 		return nil, err
 	}
-	if loops(conn.LocalAddr(), conn.RemoteAddr()) {
+	if loops(conn.LocalAddr(), conn.RemoteAddr()) && roomToSend() {
 		unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, loopSend) // without, it is only slower
 	}
 	s.bytes = aligned(readAhead)

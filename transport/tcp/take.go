@@ -176,12 +176,17 @@ func (m *mesh) given(conn net.Conn, peer int, says bool) (*neighbour, error) {
 // swap gives a replica this one's memory over a new control connection, and takes what it gives. It is a process of the
 // same user.
 func (m *mesh) swap(ctx context.Context, conn net.Conn, peer int) (*neighbour, error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, fmt.Errorf("replica %d seems to be on this host and does not answer on its unix socket: if it is another "+
+			"machine, started from the same snapshot, give all replicas transport %q", peer, TCP)
+	}
 	if err := user.Check(conn); err != nil {
 		return nil, fmt.Errorf("the shared memory of replica %d: %w", peer, err)
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(startLimit))
-	near, err := m.shm.swap(conn, peer, m.config.form)
+	near, err := m.shm.swap(u, peer, m.config.form)
 	conn.SetDeadline(time.Time{})
 	if !stop() && err == nil {
 		near.close()

@@ -17,7 +17,8 @@
 //	3    is gone
 //
 // Who hears a decision takes it, and tells it to all in turn, to those that are held for gone too. What follows is the
-// next generation: those that are left, in the same order. Generations are counted, and messages say of which they are.
+// next generation: those that are left, in the same order, and behind them one newcomer at most, the lowest of those
+// that all have told of. Generations are counted, and messages say of which they are.
 //
 // A process that hears that it is held for gone ends: those that say so never take it back.
 //
@@ -30,8 +31,8 @@
 // generation, as Host.May has it, and fewer than half of those that P leaves. They wait in their generation for those
 // who went on with Q, miss them, and may not go on.
 //
-// Where a kernel says of all that are gone that they have ended there is nobody left to form another job, and no
-// half is needed.
+// Where a kernel says of all that are gone that they have ended, no half is needed, unless this process was stopped for
+// so long that they may have gone on without it, with newcomers, before they ended: Host.May says which.
 //
 // The package does no input and output and has no time. Its tests run it by seeds.
 package agree
