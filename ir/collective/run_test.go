@@ -272,7 +272,13 @@ func allocations(f *fixture) float64 {
 	for range 5 {
 		run()
 	}
-	return testing.AllocsPerRun(20, run)
+	// The whole process is counted, and what other tests have left may be collected just then: one trial must do.
+	least := testing.AllocsPerRun(20, run)
+	for trial := 1; trial < 5 && least > 0; trial++ {
+		f.t.Logf("trial %d: %v allocations in a run", trial, least)
+		least = min(least, testing.AllocsPerRun(20, run))
+	}
+	return least
 }
 
 // TestTwoSessions runs two sessions at the same time, each with connections of its own.
