@@ -51,8 +51,7 @@ type Departure struct {
 // Rejoin goes on without the replicas that are gone, and with a newcomer that waits. It aborts c on all replicas, if it
 // is not aborted yet, agrees with those that are still there on who these are, and returns a new Comm of them, in their
 // order. One newcomer at a time is the last of them. So the bits of a reduction are those of a new job of as many
-// replicas. A replica is gone when it has closed its Comm, has ended, or
-// has been silent for too long.
+// replicas. A replica is gone when it has closed its Comm, has ended, or has been silent for too long.
 //
 // Each replica that is left has to call it, on a Comm of all replicas on their first connection: a Group of fewer, a
 // Dup, and a Comm within Start or Commit are errors at once. It waits for those that have not called it, until they do
