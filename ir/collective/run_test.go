@@ -272,7 +272,8 @@ func allocations(f *fixture) float64 {
 	for range 5 {
 		run()
 	}
-	// The whole process is counted, and what other tests have left may be collected just then: one trial must do.
+	// The first time that a replica is preempted where it was not before may allocate what is then kept: beside busy
+	// goroutines three runs had 119 allocations and the next nine none. So one trial must do.
 	least := testing.AllocsPerRun(20, run)
 	for trial := 1; trial < 5 && least > 0; trial++ {
 		f.t.Logf("trial %d: %v allocations in a run", trial, least)
